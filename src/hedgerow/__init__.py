@@ -25,9 +25,9 @@ def __getattr__(name: str) -> Any:
         globals()[name] = number = version("hedgerow")
         return number
     if name not in __all__:
-        from difflib import get_close_matches
+        from hedgerow._nearest import nearest
 
-        near = get_close_matches(name, __all__, n=2)
+        near = nearest(name, __all__)
         advice = f"did you mean {' or '.join(near)}?" if near else f"public names: {', '.join(__all__)}"
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}; {advice}")
     value = globals()[name] = _load_name(name)  # the next access does not come here
@@ -35,4 +35,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from difflib import get_close_matches
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._nearest import nearest
 from hedgerow.errors import InvalidInput
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +27,9 @@ SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
 LARGEST_COUNT = 2**53
 """The largest count: up to here floats hold whole numbers exactly."""
 LARGEST_SEED = 2**128 - 1
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+# Two digits of an exponent at most: what they can stand for is quickly written out and refused.
+_WRITTEN_COUNT = re.compile(r"(?P<number>\d[\d_,]*(\.\d+)?([eE]\+?\d{1,2})?)\s*(?P<unit>[kKmM]?)")
 LONGEST_SHOWN = 60
 """Characters of a value that a message shows"""
 
@@ -132,10 +137,18 @@ def whole_number(what: str, value: object, least: int, most: int = LARGEST_COUNT
 
 
 def num_episodes(value: object, least: int = 1) -> int:
-    """`value` as a number of episodes; people write 1e5."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return whole_number("the number of episodes", value, least)
+    """`value` as a number of episodes; people write 1e5, "100k" and "1.5M".
+
+    >>> num_episodes(1e5), num_episodes("100k"), num_episodes("1.5M")
+    (100000, 100000, 1500000)
+    """
+    given = value
+    if isinstance(value, str) and (written := _WRITTEN_COUNT.fullmatch(value.strip())):
+        number = Fraction(written["number"].replace(",", "").replace("_", "")) * _UNITS[written["unit"].lower()]
+        given = int(number) if number.denominator == 1 else value
+    elif isinstance(value, float | np.floating) and float(value).is_integer():
+        given = int(value)
+    return whole_number("the number of episodes", given, least)
 
 
 def seed_number(value: object) -> int:
@@ -216,7 +229,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     "; did you mean 'sharp'?"
     """
     names = list(known)
-    near = get_close_matches(given, names, n=2)
+    near = nearest(given, names)
     if near:
         return f"; did you mean {' or '.join(map(repr, near))}?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -8,6 +8,8 @@
     hedgerow check PROBLEM       look at a problem before a run
     hedgerow learners            what there is to choose from; also worlds, adversaries, costs
     hedgerow check-learner NAME  whether a learner keeps to the contract
+    hedgerow serve URL NAME      the decisions of a journal over HTTP
+    hedgerow journal COMMAND     show, verify, export or fork a journal
     hedgerow compile             compile everything now
 
 Exit code 0: done. 1: some cells or checks failed, code of others ended its process or took too long, or the problem is
@@ -28,8 +30,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.commands import FAILED, INTERRUPTED, REFUSED, check, compare, lists, run, verify
+from hedgerow.commands import FAILED, INTERRUPTED, REFUSED, check, compare, journal, lists, run, verify
 from hedgerow.commands.compile import compile_kernels
+from hedgerow.commands.group import PlainCommand, PlainGroup
 from hedgerow.display.screen import say
 from hedgerow.errors import HedgerowError
 from hedgerow.experiments.isolation import Ended
@@ -40,8 +43,9 @@ TERMINATED = 128 + signal.SIGTERM
 app = typer.Typer(
     name="hedgerow",
     help="Online learning in episodic constrained MDPs with adversarial losses and hard constraints.",
+    cls=PlainGroup,
+    context_settings={"help_option_names": ["--help", "-h"]},
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -57,25 +61,44 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
 
 
-for _command in (
-    run.demo, run.run, run.resume, check.check, run.report, compare.compare, lists.learners, lists.worlds,
-    lists.adversaries, lists.costs,
-):  # fmt: skip
-    app.command()(_command)
-app.command(name="check-learner")(check.check_learner)
-app.command(name="compile")(compile_kernels)
-app.command()(verify.verify)
+COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Experiments": {
+        "demo": run.demo,
+        "run": run.run,
+        "resume": run.resume,
+        "report": run.report,
+        "compare": compare.compare,
+    },
+    "Before a run": {"check": check.check, "check-learner": check.check_learner},
+    "What there is": {
+        "learners": lists.learners,
+        "worlds": lists.worlds,
+        "adversaries": lists.adversaries,
+        "costs": lists.costs,
+    },
+    "In service": {"serve": journal.serve},
+    "The package": {"compile": compile_kernels, "verify": verify.verify},
+}
+"""By the panel of `hedgerow --help` that shows them."""
+for _panel, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, cls=PlainCommand, rich_help_panel=_panel)(_command)
+
+
+app.add_typer(journal.app, name="journal", rich_help_panel="In service")
 
 
 def main() -> None:
     """Entry point: errors that hedgerow raises on purpose, and those of the system, become one line."""
     code: int | str | None = REFUSED
+    if os.environ.get("COLUMNS") == "0":  # the width is not known; taken at its word, nothing would be printed
+        del os.environ["COLUMNS"]
     try:
         with safe_streams(), ending_in_order() as code_of:
             code = code_of(_outcome())
@@ -87,7 +110,7 @@ def main() -> None:
 def _outcome() -> int | str | None:
     """Run the command; its exit code."""
     try:
-        app()
+        app(prog_name="hedgerow")
     except SystemExit as stop:
         if not stop.code and not _ended_in_order(stop):
             _complain("code that this command has called wanted to end the program; the work is not finished")

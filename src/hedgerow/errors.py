@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+__all__ = [
+    "BusyError",
+    "CertificateError",
+    "FileFormatError",
+    "HedgerowError",
+    "InfeasibleError",
+    "InfeasibleWarning",
+    "InvalidInput",
+    "PremiseError",
+    "PremiseWarning",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
 
 class HedgerowError(Exception):
     """The base of every error that hedgerow raises on purpose.
@@ -52,7 +68,7 @@ class InfeasibleWarning(UserWarning):
 
 
 class PremiseWarning(UserWarning):
-    """Something that a learner was told is refuted by what it has seen.
+    """An input of a learner, such as what its baseline costs, is refuted by what it has seen.
 
     The promises of the learner are void from here on, and its ledger says why.
 
@@ -72,7 +88,7 @@ class PremiseWarning(UserWarning):
 
 
 class PremiseError(HedgerowError):
-    """Something that a learner was told is refuted, and `on_refuted` is "raise".
+    """An input of a learner is refuted by what it has seen, and `on_refuted` is "raise".
 
     The episode that showed it has been learnt. A learner that goes on all the same leaves every episode to its
     baseline, if it has one.
@@ -89,4 +105,24 @@ class PremiseError(HedgerowError):
         ... except hr.errors.PremiseError as error:
         ...     print(str(error).partition(", as")[0])
         after 9 episodes, the baseline costs between 0.1617 and 1 of 'delay'
+    """
+
+
+class JournalError(HedgerowError):
+    """A journal could not record something, cannot be read, or is in use: nothing of the call is durable.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> issubclass(hr.errors.JournalError, hr.errors.HedgerowError)
+        True
+    """
+
+
+class ConflictError(HedgerowError):
+    """Another outcome of the same decision was told before. This one is recorded in the journal, and not learnt.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> issubclass(hr.errors.ConflictError, hr.errors.HedgerowError)
+        True
     """

@@ -10,7 +10,6 @@ hedgerow check-learner mine.py:Mine                            a learner on smal
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands import CONTROL, FAILED, AsJson, parameters, print_json
+from hedgerow.commands import FAILED, SLACK, AsJson, episodes_of, parameters, print_json
+from hedgerow.commands.group import names_of
 from hedgerow.display.numbers import fixed, percent, whole
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table, TableCell
@@ -42,11 +42,19 @@ EXPLAINED = (
 
 
 def check(
-    problem: Annotated[str, typer.Argument(help="A saved CMDP or view, a world (hedgerow worlds), or file.py:Name.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            help="A world (hedgerow worlds), file.py:Name, or a saved CMDP or view.", autocompletion=names_of("worlds")
+        ),
+    ],
     choices: Annotated[
-        list[str] | None, typer.Option("--set", help="A parameter of the world, as in TOML: tightness=0.8")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the world, as in TOML: tightness=0.8"),
     ] = None,
-    episodes: Annotated[int, typer.Option("--episodes", "-T", min=1, help="How long the run would be.")] = 100_000,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-T", metavar="N", parser=episodes_of, help="How long the run would be: 100k.")
+    ] = 100_000,
     delta: Annotated[float, typer.Option("--delta", help="The failure probability of the learners.")] = 0.01,
     baseline_costs: Annotated[
         str | None, typer.Option("--baseline-costs", help="What your safe policy costs: NAME=VALUE,...")
@@ -62,10 +70,11 @@ def check(
     ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a problem before a run: sizes, feasibility with proof, thresholds, radii, time and memory, and how many
-    episodes S-OPS would leave to its baseline.
+    """Look at a problem: what is possible, and what it takes.
 
-    A file written by View.save has neither transitions nor costs: it gets the last item alone, with its assumptions.
+    Sizes, feasibility with proof, thresholds, radii, time and memory, and how many episodes S-OPS would leave to its
+    baseline. A file written by View.save has neither transitions nor costs: it gets the last item alone, with its
+    assumptions.
     A world of others is looked at in a process apart. Exit code 1 if no policy satisfies the constraints, or if such a
     world ended its process or took too long.
     """
@@ -145,15 +154,17 @@ def _from_file(problem: str) -> CMDP | View:
     from hedgerow.storage import datafile
 
     file = datafile.load(problem)
-    if file.kind == view.FILE_KIND:
+    if file.kind == view.View.file_kind:
         return view.View.from_file(file, problem)
-    if file.kind != cmdp.FILE_KIND:
+    if file.kind != cmdp.CMDP.file_kind:
         raise FileFormatError(f"{problem} holds a {file.kind!r}; `check` looks at a 'cmdp' or a 'view'")
     return cmdp.CMDP.from_file(file, problem)
 
 
 def _parsed(choices: list[str]) -> dict[str, Any]:
     """KEY=VALUE with TOML values."""
+    import tomllib
+
     from hedgerow.checks import short_repr
 
     found: dict[str, Any] = {}
@@ -169,17 +180,23 @@ def _parsed(choices: list[str]) -> dict[str, Any]:
 
 
 def check_learner(
-    learner: Annotated[str, typer.Argument(help="A registered name, package.module:Class, or file.py:Class.")],
+    learner: Annotated[
+        str,
+        typer.Argument(
+            help="A name (hedgerow learners), package.module:Class, or file.py:Class.",
+            autocompletion=names_of("learners"),
+        ),
+    ],
     episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 24,
     delta: Annotated[float, typer.Option(help="The failure probability that learners are built with.")] = 0.05,
     seed: Annotated[int, typer.Option(help="The seed of learners and worlds.")] = 0,
     limit: Annotated[float, typer.Option(help="Seconds that one check may take; inf for no limit.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Check a learner: shapes, sums, seeds, restored states, no side effects; each failure explains itself.
+    """Check that a learner keeps to the contract.
 
-    It runs in a process apart. Exit code: 0 if it passed, 1 if a check failed, or if the learner ended its process or
-    took too long.
+    Shapes, sums, seeds, restored states, no side effects; each failure explains itself. It runs in a process apart.
+    Exit code: 0 if it passed, 1 if a check failed, or if the learner ended its process or took too long.
     """
     from hedgerow.checks import num_episodes, positive_share, seed_number
     from hedgerow.experiments.isolation import Apart, Ended
@@ -218,9 +235,10 @@ def _checked(asked: tuple[str, int, float, int], beat: Callable[[str], None]) ->
 
 def _print(out: Screen, found: dict[str, Any]) -> None:
     given = parameters(found["parameters"])
-    told = f": {found['description']}" * bool(found["description"]) + f" ({given})" * bool(given)
     out.line()
-    out.line(f"{found['problem']}{told}", style="bold")
+    out.line(f"{found['problem']}{f' ({given})' * bool(given)}", style="bold")
+    if found["description"]:
+        out.line(found["description"])
     out.line(
         f"layers {found['layers']}: {found['steps']} steps, {found['states']} states ({found['reachable_states']} "
         f"reachable), {found['actions']} actions, {found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
@@ -274,7 +292,7 @@ def _print_offline(out: Screen, found: dict[str, Any]) -> None:
 def _print_price(out: Screen, price: dict[str, Any], unit: str) -> None:
     if price["control"]:
         out.line("price of the constraint: 0 under the world's own loss")
-        out.line(CONTROL)
+        out.line(SLACK)
         return
     own_unit = f" ({fixed(price['source_value'])} {unit})" if unit != "loss" else ""
     out.line(f"price of the constraint: {fixed(price['loss'])} loss per episode{own_unit}")
@@ -322,8 +340,10 @@ def _print_radii(out: Screen, found: dict[str, Any]) -> None:
 
 
 def _print_runs(out: Screen, found: dict[str, Any]) -> None:
+    from hedgerow.learners.ops.settings import DEFAULT_PRESET
+
     listed = Table(
-        f"one run of {found['episodes']:,} episodes on this machine, preset sharp",
+        f"one run of {found['episodes']:,} episodes on this machine, preset {DEFAULT_PRESET}",
         ["learner", "us/episode", "time", "arrays"],
     )
     for run in found["runs"]:
@@ -380,6 +400,9 @@ def _print_forecast(out: Screen, found: dict[str, Any]) -> None:
         _print_rows(out, found)
     if found["wishes"]:
         _print_wishes(out, found)
+    if found["budget"] < 1.0:
+        left = f"leaves up to {100.0 * found['budget']:.1f} % of the run for its account"
+        out.line(f"if the limit is a budget so far: B-OPS {left}, and more while its policy exceeds the thresholds")
     out.line(f"verdict: {found['verdict']}", style="bold")
     out.line()
 

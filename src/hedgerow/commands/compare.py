@@ -1,20 +1,21 @@
 """`compare`: the learners of the field on many worlds, ranked on one page.
 
 hedgerow compare                                   about a minute
-hedgerow compare hour -j 8                         the sizes are minute, hour and day; or a TOML file of your own
+hedgerow compare hour -j 8                         the sizes are minute, hour, long and day; or a TOML file
 hedgerow compare minute --learners s-ops,mine.py:Mine --seeds 8
-hedgerow compare hour --markdown docs/field.md     its tables into a page, between two markers
+hedgerow compare hour --markdown page.md           its tables into a page, between two markers
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.commands import AsJson, Quiet, one_thread, print_json
+from hedgerow.commands import AsJson, Quiet, episodes_of, one_thread, print_json
+from hedgerow.commands.group import names_of
 from hedgerow.commands.run import FOLDER, NO_OPTIONS, end, open_tally, run_sweep, with_options
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table
@@ -24,30 +25,39 @@ if TYPE_CHECKING:
     from hedgerow.experiments.spec import Experiment
     from hedgerow.results.leaderboard import Block, Leaderboard
 
-SIZES = {"minute": "compare-minute", "hour": "compare-hour", "day": "compare-day"}
+SIZES = {name: f"compare-{name}" for name in ("minute", "hour", "long", "day")}
 MOST_BLOCKS = 4
 """Up to so many settings are printed one by one; the page has all of them."""
 
-SUMMARY = ("told", "mean rank", "first", "safe", "regret / baseline's", "declined")
+SUMMARY = ("inputs", "mean rank", "first", "safe", "regret / baseline's", "declined")
 """The columns of the summary."""
 PATIENCE = 5.0
 """Seconds between two lines of progress where there is no terminal: a comparison has thousands of cells."""
 
-Size = Annotated[str, typer.Argument(help="minute, hour or day; or a TOML file.")]
-Names = Annotated[str, typer.Option(help="Labels or names of the file, separated by commas; others are looked up.")]
+Size = Annotated[
+    str, typer.Argument(help="minute, hour, long or day; or a TOML file.", autocompletion=lambda: list(SIZES))
+]
+
+
+def _names(kind: str) -> Any:
+    words = "Labels or names of the file, separated by commas; others are looked up."
+    return typer.Option(help=words, metavar="NAME,...", autocompletion=names_of(kind))
 
 
 @with_options("processes", "backend", "scheduler", "fail_fast", "limit")
 def compare(
     size: Size = "minute",
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
-    learners: Names = "",
-    worlds: Names = "",
-    adversaries: Names = "",
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Number of seeds.")] = None,
-    episodes: Annotated[int | None, typer.Option("--episodes", min=1, help="Number of episodes.")] = None,
-    radii: Annotated[
-        str | None, typer.Option("--radii", help="source or hedgerow, for the other learners of the field.")
+    learners: Annotated[str, _names("learners")] = "",
+    worlds: Annotated[str, _names("worlds")] = "",
+    adversaries: Annotated[str, _names("adversaries")] = "",
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", min=1, help="Number of seeds.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", metavar="N", parser=episodes_of, help="How many: 100k.")
+    ] = None,
+    sets: Annotated[
+        str | None,
+        typer.Option("--sets", help="source, paper, sharp or sharpest, for the other learners of the field."),
     ] = None,
     options: RunOptions = NO_OPTIONS,
     markdown: Annotated[
@@ -56,14 +66,14 @@ def compare(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare learners on many worlds and adversaries: run what is missing, write one page, print who is ahead.
+    """Compare learners on many worlds: one page, and who is ahead.
 
     The same command again goes on where it was interrupted. Safe learners are ranked by regret; differences within
     noise are marked. Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process
     or took too long before the first; 2 if the request cannot be met; 130 after Ctrl-C.
     """
     one_thread()
-    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, radii, options.limit)
+    loaded, is_changed = _experiment(size, learners, worlds, adversaries, seeds, episodes, sets, options.limit)
     target = out or FOLDER / (f"{loaded.name}-{_mark(loaded)}" if is_changed else loaded.name)
     if markdown is not None:
         _check_page(markdown)
@@ -96,7 +106,7 @@ def _experiment(
     adversaries: str,
     seeds: int | None,
     episodes: int | None,
-    radii: str | None,
+    sets: str | None,
     limit: float | None,
 ) -> tuple[Experiment, bool]:
     """The comparison, and whether the options make it another one than the file says."""
@@ -112,7 +122,7 @@ def _experiment(
         adversaries=_split(adversaries),
         seeds=seeds,
         episodes=episodes,
-        radii=radii,
+        sets=sets,
     )
     return loaded, loaded.source != source
 
@@ -157,6 +167,7 @@ def _print(board: Leaderboard, page: Path) -> None:
             screen.table(_block_table(board, block))
         screen.line(INTERVALS)
     screen.table(summary_table(board.summaries, SUMMARY))
+    screen.line(board.verdict())
     if board.warning():
         screen.line(f"mind the noise: {board.warning()}")
     screen.line(f"page: {page}", wrap=False)
@@ -177,4 +188,6 @@ def _block_table(board: Leaderboard, block: Block) -> Table:
         status = f"{standing.status}, as good as the next" if noise else standing.status
         numbers = (number_cell(column, scores.numbers.get(column.name)) for column in board.columns)
         result.add_row(standing.learner, status, rank, *numbers)
+    for row in block.references:
+        result.add_row(row.learner, "reference", "-", *(number_cell(c, row.number(c.name)) for c in board.columns))
     return result

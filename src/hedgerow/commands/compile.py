@@ -18,13 +18,21 @@ def compile_kernels(
     only: Annotated[
         CompileStage | None,
         typer.Option(
-            help="The projection, simulations in blocks, plan and observe, the learners of the field, or what is rare; "
-            "by default all."
+            metavar="STAGE",
+            help="projection, blocks (simulations), steps (plan and observe), field (its learners) or rare; by default "
+            "all.",
         ),
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option("--jobs", "-j", min=1, max=2, help="Processes: two finish sooner, one needs less time in total."),
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            max=2,
+            help="Processes: two finish sooner, one needs less time in total.",
+        ),
     ] = 2,
     native: Annotated[
         bool, typer.Option("--native", help="Compile for this processor, even if compiled code came with the package.")
@@ -32,9 +40,9 @@ def compile_kernels(
     where: Annotated[bool, typer.Option("--where", help="Say where compiled code is, and compile nothing.")] = False,
     clean: Annotated[bool, typer.Option("--clean", help="Remove what was compiled, and compile nothing.")] = False,
 ) -> None:
-    """Compile all kernels now. This takes less than a minute, once; the first run then starts at once.
+    """Compile all kernels now, so that the first run need not wait.
 
-    Exit code 1 if --clean could not remove everything.
+    This takes less than a minute, once. Exit code 1 if --clean could not remove everything.
     """
     one_thread()
     if where or clean:

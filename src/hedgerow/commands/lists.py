@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.commands import CONTROL, AsJson, parameters, print_json
+from hedgerow.commands import SLACK, AsJson, Verbose, parameters, print_json
 from hedgerow.display.numbers import fixed
 from hedgerow.display.screen import Screen
 from hedgerow.display.table import Table
@@ -21,11 +21,13 @@ LONGEST_LOADING = 60.0
 """Seconds that an installed plug-in may take to be imported."""
 
 
-def worlds(as_json: AsJson = False) -> None:
-    """List the worlds: the catalogue with sizes and golden values, then registered and installed ones.
+def worlds(verbose: Verbose = False, as_json: AsJson = False) -> None:
+    """List the worlds, those of others as well.
 
-    The price is what the constraint costs: the least loss under it minus the least loss without it, per episode.
-    Where it is 0, the world is a control: every learner that is good without the constraint is safe there.
+    With --verbose, also their sizes, sources, golden values and parameters. The price is what the constraint costs: the
+    least loss under it minus the least loss without it, per episode.
+    Where it is 0, the constraint is slack: the best policy without it respects it. Learners may still
+    violate it while they learn.
     """
     from hedgerow import registry
 
@@ -34,26 +36,39 @@ def worlds(as_json: AsJson = False) -> None:
     if as_json:
         print_json([*entries, *others])
         return
+    (_print_catalogue if verbose else _print_briefly)(Screen(), entries)
+    if others:
+        _show("worlds of others", others)
+
+
+def _print_briefly(screen: Screen, entries: list[dict[str, Any]]) -> None:
+    """One line for each world: the words of its description up to the colon."""
+    listed = Table("worlds", ["name", "what it is", "steps", "states"], num_text=2)
+    for entry in entries:
+        words = entry["description"].partition(": ")[0]
+        listed.add_row(entry["name"], words, str(entry["steps"]), f"{entry['states']:,}")
+    screen.table(listed)
+    screen.line("hedgerow worlds -v: sizes, sources, values and parameters; hedgerow check NAME: all about one of them")
+
+
+def _print_catalogue(screen: Screen, entries: list[dict[str, Any]]) -> None:
     sizes = {"L": "steps", "states": "states", "actions": "actions", "triples": "triples", "m": "constraints"}
     columns = ["name", "source", *sizes, "optimum", "price", "margin", "baseline"]
     listed = Table("catalogue (values: expected loss per episode)", columns, num_text=2)
     for entry in entries:
         golden = entry["golden"]
-        price = "control" if golden["control"] else fixed(golden["price"])
+        price = "slack" if golden["control"] else fixed(golden["price"])
         values = fixed(golden["optimum"]), price, fixed(golden["slater_margin"]), fixed(golden["baseline"])
         listed.add_row(entry["name"], entry["source"], *(str(entry[key]) for key in sizes.values()), *values)
     meant = Table("what they are", ["name", "what it is", "parameters"], num_text=3)
     for entry in entries:
         meant.add_row(entry["name"], entry["description"], parameters(entry["parameters"]) or "-")
-    screen = Screen()
     screen.table(listed)
     screen.line("price: the loss that the constraint adds to the world's own, per episode")
-    screen.line(CONTROL)
+    screen.line(SLACK)
     screen.line("baseline: the loss of the world's own safe policy, or the least one at a smaller budget")
     screen.line()
     screen.table(meant)
-    if others:
-        _show("worlds of others", others)
 
 
 def entry_summary(name: str) -> dict[str, Any]:
@@ -95,8 +110,11 @@ def entry_summary(name: str) -> dict[str, Any]:
     }
 
 
-def learners(as_json: AsJson = False) -> None:
-    """List the learners: what they do, what they are told, their source, their parameters, switches and presets."""
+def learners(verbose: Verbose = False, as_json: AsJson = False) -> None:
+    """List the learners: what they do, and what they need to know.
+
+    With --verbose, also their sources, parameters and switches.
+    """
     from hedgerow import registry
 
     entries = [_with_facts(registry.learners, entry) for entry in summaries(registry.learners)]
@@ -106,13 +124,20 @@ def learners(as_json: AsJson = False) -> None:
         print_json(entries)
         return
     presets = dict.fromkeys(name for entry in entries for name in entry.get("presets", ()))
-    columns = ["name", "what it is", "told", "source", "switches, parameters"]
-    listed = Table(f"learners (presets: {', '.join(presets)})", columns, num_text=5)
+    columns = ["name", "what it is", "inputs", *(("source", "switches, parameters") if verbose else ())]
+    listed = Table(f"learners (presets: {', '.join(presets)})", columns, num_text=len(columns))
     for entry in entries:
+        words = _words(entry)
+        if entry["way"] == "built-in" and not verbose:
+            words = words.partition(": ")[2]  # what comes before is its name in full
         source = entry.get("source") or ("" if entry["way"] == "built-in" else entry["way"])
         choices = ", ".join(entry.get("switches") or entry["parameters"])
-        listed.add_row(entry["name"], _words(entry), entry.get("told", ""), source, choices)
-    Screen().table(listed)
+        row = entry["name"], words, entry.get("inputs", ""), source, choices
+        listed.add_row(*row[: len(columns)])
+    screen = Screen()
+    screen.table(listed)
+    if not verbose:
+        screen.line("hedgerow learners -v: sources, switches and parameters")
 
 
 def adversaries(as_json: AsJson = False) -> None:
@@ -187,9 +212,13 @@ def _load(asked: tuple[str, str], beat: Callable[[str], None]) -> None:
 
 
 def _show(title: str, entries: list[dict[str, Any]]) -> None:
-    listed = Table(title, ["name", "way", "what it is", "parameters"], num_text=4)
+    columns = ["name", "what it is", "parameters", "way"]
+    if all(entry["way"] == "built-in" for entry in entries):
+        columns.pop()
+    listed = Table(title, columns, num_text=len(columns))
     for entry in entries:
-        listed.add_row(entry["name"], entry["way"], _words(entry), ", ".join(entry["parameters"]))
+        row = entry["name"], _words(entry), ", ".join(entry["parameters"]), entry["way"]
+        listed.add_row(*row[: len(columns)])
     Screen().table(listed)
 
 

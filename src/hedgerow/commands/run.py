@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from hedgerow.commands import FAILED, INTERRUPTED, AsJson, Quiet, one_thread, print_json
+from hedgerow.commands.group import experiments
 from hedgerow.display.screen import Screen, say
 from hedgerow.display.table import Table
 from hedgerow.experiments.options import RunOptions
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 FOLDER = Path("out")
 """Results go below this folder unless another one is named."""
 NO_OPTIONS = RunOptions()
+MOST_VERDICTS = 4
+"""Up to so many settings have their verdicts printed; the page has all of them."""
 KEYWORD_ONLY = Parameter.KEYWORD_ONLY
 
 Command = Callable[..., None]
@@ -73,7 +76,9 @@ def with_options(*names: str) -> Callable[[Command], Command]:
 
 @with_options()
 def run(
-    experiment: Annotated[str, typer.Argument(help="A TOML file, or an experiment that ships (see --list).")] = "",
+    experiment: Annotated[
+        str, typer.Argument(help="A TOML file, or an experiment that ships (see --list).", autocompletion=experiments)
+    ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Directory of the results; out/NAME by default.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the experiments that ship, and stop.")] = False,
     dry: Annotated[bool, typer.Option("--cells", help="List the cells with their hashes, and stop.")] = False,
@@ -82,7 +87,9 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run an experiment: every world, adversary, learner, number of episodes and seed of a TOML file.
+    """Run an experiment, from a TOML file or one that ships.
+
+    Its cells are all combinations of a world, an adversary, a learner, a number of episodes and a seed of the file.
 
     Exit code: 0 if all cells are finished; 1 if some failed, or if code of others ended its process or took too long
     before the first; 2 if the request cannot be met; 130 after Ctrl-C.
@@ -110,7 +117,10 @@ def resume(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Finish a directory of results: run the cells that are missing or failed, keep the others."""
+    """Finish what was interrupted: run the cells that are missing.
+
+    Cells that failed are run again; finished ones are kept.
+    """
     one_thread()
     from hedgerow.experiments.sweep import stored_experiment
 
@@ -125,7 +135,7 @@ def demo(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the learners on a small world with switching losses: print a table, write a page with figures.
+    """Charge cars at work on 19,440 real days: print who saved how much carbon and at what risk, write a page.
 
     A second call shows what the first one found; remove the directory to compute it again.
     """
@@ -134,7 +144,7 @@ def demo(
 
     loaded = load("demo")
     if not quiet:
-        Screen(error=True).line(f"{loaded.title}: {loaded.description}")
+        Screen(error=True).line(f"{loaded.title}. {loaded.description}")
     _execute(loaded, out, replace(options, resume=True), as_json, quiet, report=True)
 
 
@@ -147,7 +157,9 @@ def report(
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="pdf, svg or png; may be repeated; svg and png by default. With --figures."),
+        typer.Option(
+            "--format", metavar="NAME", help="pdf, svg or png; may be repeated; svg and png by default. With --figures."
+        ),
     ] = None,
     width: Annotated[float | None, typer.Option("--width", help="Of the figures, in mm; 84 by default.")] = None,
     height: Annotated[float | None, typer.Option("--height", help="In mm; 0.6 of the width and a legend.")] = None,
@@ -156,7 +168,10 @@ def report(
     title: Annotated[bool, typer.Option("--title", help="Print the titles of the figures.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the report of a directory of results: one HTML file that needs no network; with --figures, also files."""
+    """Write the page of a directory of results.
+
+    It is one HTML file that needs no network. With --figures, the figures are also drawn into files.
+    """
     wanted = {"width_mm": width, "height_mm": height, "font": font, "font_size": font_size, "title": title or None}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if figures is None and (given or formats):
@@ -246,11 +261,29 @@ def _groups(found: Results | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for group in [] if found is None else found.groups:
         rows.append({"learner": group.learner, **asdict(group.setting), "seeds": len(group.cells)})
-        for column, number in group.shown("short").values():
-            rows[-1][column.name] = number.value if number.value == number.value else None
-            if number.low < number.high:
-                rows[-1] |= {f"{column.name}_low": number.low, f"{column.name}_high": number.high}
+        shown = {column.name: number for column, number in group.shown("short").values()}
+        for name, number in (shown | {name: group.number(name) for name in ("saved", "over", "left")}).items():
+            rows[-1][name] = number.value if number is not None and number.value == number.value else None
+            if number is not None and number.low < number.high:
+                rows[-1] |= {f"{name}_low": number.low, f"{name}_high": number.high}
     return rows
+
+
+def _verdicts(found: Results | None) -> list[dict[str, Any]]:
+    """What came of each setting, in words, and the numbers of its reference rows."""
+    from hedgerow.results.verdict import reference_rows, verdicts
+
+    return [
+        {
+            **asdict(members[0].setting),
+            "verdict": made.text,
+            "references": {
+                row.kind: {name: number.value for name, number in row.numbers.items()}
+                for row in reference_rows(members)
+            },
+        }
+        for members, made in verdicts([] if found is None else found.groups)
+    ]
 
 
 def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: Path | None) -> dict[str, Any]:
@@ -263,6 +296,7 @@ def _as_data(experiment: Experiment, tally: Tally, found: Results | None, page: 
         "interrupted": tally.interrupted,
         "seconds": round(tally.seconds, 3),
         "results": _groups(found),
+        "verdicts": _verdicts(found),
         "report": None if page is None else str(page),
     }
 
@@ -272,8 +306,11 @@ def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None
 
     out = Screen()
     if found is not None:
-        out.table(_result_table(found.groups))
-        out.line(INTERVALS)
+        if page is None:
+            out.table(_result_table(found.groups))
+        _print_verdicts(out, found, tables=page is not None)
+        if any(len(group.cells) > 1 for group in found.groups):
+            out.line(INTERVALS)
     told = [f"{tally.done} cells run"] + [f"{tally.skipped} finished before"] * bool(tally.skipped)
     told += [f"{len(tally.failed)} failed"] * bool(tally.failed)
     out.line(f"{', '.join(told)}, {tally.seconds:.1f} s; results in {tally.directory}", wrap=False)
@@ -281,6 +318,20 @@ def _print_tally(tally: Tally, found: Results | None, page: Path | None) -> None
         out.line(f"report: {page}", wrap=False)
     elif tally.complete:
         out.line(f"report: hedgerow report {tally.directory}", wrap=False)
+
+
+def _print_verdicts(out: Screen, found: Results, *, tables: bool) -> None:
+    """The verdict of each setting, in sentences; with its table above, where that takes the place of all numbers."""
+    from hedgerow.results.verdict import verdicts
+
+    judged = verdicts(found.groups)
+    for members, made in judged if tables or len(judged) <= MOST_VERDICTS else ():
+        setting = members[0].setting
+        where = f"{setting.world}, {setting.adversary}, {members[0].terms.counted(setting.episodes)}"
+        if tables:
+            out.table(made.table(where))
+        out.line(made.text if len(judged) == 1 else f"{where}: {made.text}")
+        out.line()
 
 
 def _result_table(groups: Sequence[Group]) -> Table:

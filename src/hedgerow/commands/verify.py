@@ -36,7 +36,11 @@ def verify(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="A promise, T1 to T31, or with --power a constant; may be repeated or a,b,c."),
+        typer.Option(
+            "--only",
+            metavar="T1,...",
+            help="A promise, T1 to T36, or with --power a constant; may be repeated or a,b,c.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", file_okay=False, help="Where results go; by default out/verify-LEVEL.")
@@ -49,10 +53,13 @@ def verify(
         typer.Option("--power", help="Find the smallest mistake in each constant that the level refutes (slow)."),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
-    processes: Annotated[int, typer.Option("--processes", "-j", min=1, help="How many processes.")] = 2,
+    processes: Annotated[int, typer.Option("--processes", "-j", metavar="N", min=1, help="How many processes.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Check every theorem and lemma on running code, and that broken learners fail. Exit code 1 if refuted."""
+    """Check every theorem and lemma of the paper on running code.
+
+    Broken learners must fail the same checks. Exit code 1 if a promise is refuted.
+    """
     if quick + full + deterministic > 1:
         raise InvalidInput("choose one of --quick, --full and --deterministic")
     name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
@@ -80,7 +87,7 @@ def verify(
         show_report(report)
     written = [folder / "verdicts.json", *([] if keys else [folder / "verdicts.md"])]
     if figures:
-        from hedgerow.verify.figures import draw
+        from hedgerow.verify.verify import draw
 
         written += draw(level, folder)
     say("written: " + ", ".join(map(str, written)), error=True)

@@ -61,13 +61,11 @@ def _num_words(kind: Any) -> int:
 def _type_of(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _array_type(value.dtype, value.ndim)
-    if isinstance(value, Bundle):
-        kind = value.__dict__.get("_type")
-        if kind is None:
-            cls: Any = type(value)
-            kind = _bundle_type(cls, tuple([_type_of(getattr(value, name)) for name in value.fields]))
-            value.__dict__["_type"] = kind
-        return kind
+    if isinstance(value, Bundle):  # whose fields have types that never change
+        own = value.__dict__
+        if "_type" not in own:
+            own["_type"] = _bundle_type(type(value), tuple([_type_of(own[name]) for name in value.fields]))
+        return own["_type"]
     scalar: Any = type(value)
     return _record_type(scalar) if isinstance(value, Record) else _SCALARS[scalar]
 
@@ -78,9 +76,17 @@ def _array_type(number: np.dtype[Any], ndim: int) -> Any:
     return types.Array(_NUMBERS[number], ndim, "C")
 
 
-@cache
-def _bundle_type(cls: Any, kinds: tuple[Any, ...]) -> BundleType:
-    return BundleType(cls.__name__, tuple(zip(cls.fields, kinds, strict=True)))
+def _bundle_type(cls: type[Bundle], kinds: tuple[Any, ...]) -> BundleType:
+    known = _BUNDLE_TYPES.setdefault(cls, {})
+    # Compared one by one, since a class has few types, and hashing those of a hundred fields takes longer.
+    for other, found in known.items():
+        if other == kinds:
+            return found
+    known[kinds] = BundleType(cls.__name__, tuple(zip(cls.fields, kinds, strict=True)))
+    return known[kinds]
+
+
+_BUNDLE_TYPES: dict[type[Bundle], dict[tuple[Any, ...], BundleType]] = {}
 
 
 @cache
@@ -105,11 +111,19 @@ _SCALARS = {
 }
 
 
+def type_of_bundle(value: Bundle) -> BundleType:
+    """The type of a bundle, whose table is ready afterwards."""
+    own = value.__dict__
+    if "_address" not in own:
+        _type_of(value)
+        address_of(value)
+    kind: BundleType = own["_type"]
+    return kind
+
+
 @typeof_impl.register(Bundle)
 def _typeof_bundle(value: Bundle, context: Any) -> Any:
-    kind = _type_of(value)
-    address_of(value)
-    return kind
+    return type_of_bundle(value)
 
 
 @typeof_impl.register(Record)

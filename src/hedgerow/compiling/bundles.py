@@ -100,7 +100,7 @@ class Record:
         self.values = np.zeros(len(self.fields), dtype=self.kind) if values is None else values
         if self.values.shape != (len(self.fields),) or self.values.dtype != self.kind:
             raise TypeError(f"{type(self).__name__} takes {len(self.fields)} numbers of type {self.kind.__name__}")
-        self._address = self.values.__array_interface__["data"][0]
+        self._address = _data_address(self.values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or pickle the numbers."""
@@ -115,15 +115,28 @@ class Record:
         return f"{type(self).__name__}({dict(zip(self.fields, self.values.tolist(), strict=True))})"
 
 
+def _data_address(array: NDArray[Any]) -> int:
+    """Where the numbers of an array lie."""
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
 def words_of(bundle: Bundle) -> list[int]:
-    """The words of a bundle's table, in the order of its fields; an array has its address and its shape."""
+    """The words of a bundle's table, in the order of its fields; an array has its address and its shape.
+
+    They are kept with the bundle, which never changes: it may lie in several others.
+    """
+    own = bundle.__dict__
+    if "_words" in own:
+        kept: list[int] = own["_words"]
+        return kept
     words: list[int] = []
     for name in bundle.fields:
-        value = getattr(bundle, name)
+        value = own[name]
         if isinstance(value, np.ndarray):
             if not value.flags.c_contiguous:
                 raise TypeError(f"{name} of {type(bundle).__name__} must be a C-ordered array")
-            words += (value.__array_interface__["data"][0], *value.shape)
+            words += (_data_address(value), *value.shape)
         elif isinstance(value, Bundle):
             words += words_of(value)
         elif isinstance(value, Record):
@@ -134,6 +147,7 @@ def words_of(bundle: Bundle) -> list[int]:
             words.append(int(value))
         else:
             raise TypeError(f"{name} of {type(bundle).__name__} is {type(value).__name__}: no array, number or bundle")
+    own["_words"] = words
     return words
 
 
@@ -142,6 +156,6 @@ def address_of(bundle: Bundle) -> int:
     own = bundle.__dict__
     if "_table" not in own:
         own["_table"] = np.array(words_of(bundle) or [0], dtype=np.int64)
-        own["_address"] = own["_table"].__array_interface__["data"][0]
+        own["_address"] = _data_address(own["_table"])
     found: int = own["_address"]
     return found

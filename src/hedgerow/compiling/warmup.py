@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from hedgerow.compiling import cache, linking
+from hedgerow.compiling import cache
+from hedgerow.compiling import kernels as compiled_kernels
 from hedgerow.display.screen import progress_bar, say
 
 PART, LINK = 0.15, 0.05
@@ -77,7 +78,7 @@ def _say(what: str, seconds: float) -> None:
 
 def seconds_ahead(kernels: list[Any], without: Any = None) -> float:
     """About how long these programs take to compile; shared parts count once, and `without` does not count."""
-    if not linking.AVAILABLE:
+    if not compiled_kernels.AVAILABLE:
         return PLAINLY
     programs: dict[Any, dict[Any, None]] = {}
     pending = list(kernels)

@@ -5,6 +5,7 @@ There is no markup in anything that is printed: names are shown as `text.visible
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 import time
@@ -14,8 +15,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hedgerow.display.escaping import Html
-from hedgerow.display.text import visible
+from hedgerow.display.text import Html, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.display.table import Table
 
 PLAIN_WIDTH = 140
-"""Columns of output that does not go to a terminal."""
+"""Columns of output that does not go to a terminal, unless COLUMNS says otherwise."""
 REFRESH = 0.2
 """Seconds between two looks of a notebook at a bar."""
 SOON = 1.0
@@ -39,8 +39,15 @@ def say(words: object, *, error: bool = False) -> None:
     print(visible(words), file=stream, flush=True)
 
 
+def literal(words: str) -> str:
+    """Words for a reader of rich's markup, as `typer` is of help: brackets remain brackets."""
+    from rich.markup import escape
+
+    return escape(words)
+
+
 class Screen:
-    """Standard output or error: a terminal, or something that is 140 columns wide."""
+    """Standard output or error: a terminal, or something as wide as COLUMNS says, or else 140 columns."""
 
     def __init__(self, error: bool = False) -> None:
         self.error = error
@@ -52,18 +59,18 @@ class Screen:
 
         options: Any = {"highlight": False, "markup": False, "emoji": False, "stderr": self.error}
         own = Console(**options)
-        return own if own.is_terminal else Console(**options, width=PLAIN_WIDTH)
+        return own if own.is_terminal or _columns() else Console(**options, width=PLAIN_WIDTH)
 
     @property
     def is_terminal(self) -> bool:
         return self.rich.is_terminal
 
     def line(self, words: object = "", *, style: str = "", wrap: bool = True) -> None:
-        """One line; a terminal gets it wrapped between words, unless somebody is going to copy it."""
+        """One line; where the width is known, it is wrapped between words, unless it is meant to be copied."""
         from rich.text import Text
 
         pieces = [visible(words)]
-        if wrap and self.is_terminal:
+        if wrap and (self.is_terminal or _columns()):
             pieces = textwrap.wrap(pieces[0], self.rich.width, break_long_words=False, break_on_hyphens=False) or [""]
         for piece in pieces:
             self.rich.print(Text(piece, style), overflow="ignore", no_wrap=True, crop=False)
@@ -72,6 +79,12 @@ class Screen:
         """The table, in as many parts as the width asks for."""
         for part in table.parts(self.rich.width):
             self.rich.print(part)
+
+
+def _columns() -> int:
+    """The width that the environment asks for; 0 if it does not."""
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() else 0
 
 
 # Progress ------------------------------------------------------------------------------------------------------------

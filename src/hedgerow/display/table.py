@@ -7,6 +7,9 @@
     |---|---|
     | sv\\_ops | −1,234 [−1,300, −1,200] |
     >>> print(table.to_latex())
+    \\begingroup
+    \\footnotesize
+    \\setlength{\\tabcolsep}{3pt}
     \\begin{tabular}{lr}
     \\toprule
     learner & $R_T$ \\\\
@@ -15,6 +18,7 @@
      & {\\scriptsize [$-1{,}300$, $-1{,}200$]} \\\\
     \\bottomrule
     \\end{tabular}
+    \\endgroup
 
 Text is escaped by the output. A number that has to look right everywhere is a function of its format, a
 `NumberFormat`. A table that is wider than its terminal has its texts wrapped; if that is not enough, its columns follow
@@ -23,19 +27,29 @@ in several tables, each with the names of the rows in front. Numbers and names a
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow.display import escaping
-from hedgerow.display.escaping import Html, formulas
+from hedgerow.display import text
 from hedgerow.display.numbers import LATEX, PAGE, PLAIN, NumberFormat
-from hedgerow.display.text import visible
+from hedgerow.display.text import Html, formulas, visible
 
 NARROWEST_TEXT = 16
 """Columns that a text in a terminal may always ask for; longer words are broken if there is no room for them."""
 LONGEST_TEXT = 600
 """Characters of a cell in a notebook."""
+LATEX_WIDTH = 15.0 / 2.54 * 72.27
+"""15 cm in points: what a table for a paper may take, across two columns."""
+LATEX_EM, LATEX_NOTE_EM, LATEX_GAP = 8.5, 8.0, 3.0
+"""Of footnotesize and scriptsize in a document of 10 pt, and left and right of a column, in points"""
+_EMS = {
+    **dict.fromkeys(string.printable, 0.53),
+    **dict.fromkeys(string.digits, 0.5),
+    **dict.fromkeys(string.ascii_uppercase + "%+-<=>@mw", 0.78),
+    **dict.fromkeys(" !'(),./:;I[]`fijlrt|", 0.34),
+}
 
 Piece = str | Callable[[NumberFormat], str]
 """Text, or a number that is written by a `NumberFormat`; such a function writes numbers alone: it is not escaped."""
@@ -154,13 +168,24 @@ class Table:
         """For the package booktabs; `latex_tables` says more."""
         return latex_tables([self], titled=False)
 
-    def latex_rows(self) -> Iterator[str]:
-        """The rows; notes stand below in a smaller line: side by side, seven columns are wider than a page."""
+    def latex_rows(self, chosen: Sequence[int]) -> Iterator[str]:
+        """The rows, of these columns; notes stand below in a smaller line."""
         for row in self.rows:
-            yield _latex_row(_latex(cell.words) for cell in row)
-            notes = [_latex(cell.note) for cell in row]
+            yield _latex_row(_latex(row[i].words) for i in chosen)
+            notes = [_latex(row[i].note) for i in chosen]
             if any(notes):
                 yield _latex_row(rf"{{\scriptsize {note}}}" if note else "" for note in notes)
+
+    def latex_widths(self) -> list[float]:
+        """About how wide the columns are in \\footnotesize, in points; rather too wide than too narrow."""
+        columns = [[head, *cells] for head, *cells in zip(self.columns, *self.rows, strict=True)]
+        return [
+            max(
+                max(LATEX_EM * _ems(_plain(cell.words, PLAIN)), LATEX_NOTE_EM * _ems(_plain(cell.note, PLAIN)))
+                for cell in column
+            )
+            for column in columns
+        ]
 
     # A terminal -------------------------------------------------------------------------------------------------------
 
@@ -201,30 +226,52 @@ def latex_tables(
     label: str | None = None,
     titled: bool = True,
 ) -> str:
-    r"""Tables of the same columns below each other in one `tabular`, for the package booktabs.
+    r"""Tables of the same columns below each other in one `tabular`, in footnotesize, for the package booktabs.
 
-    Args:
-        tables: At least one; the title of each stands above its rows.
-        about: Comments in front.
-        caption: LaTeX for a `\caption`; with it, or with a label, the whole is a float.
-        label: What `\label` takes.
-        titled: Whether titles are written.
-
-    Returns:
-        LaTeX in which all text is escaped.
+    It is at most `LATEX_WIDTH` points wide, in a document of 10 pt: columns beyond that follow in another `tabular`,
+    with the first column in front. A name or a number that is wider than this alone is not cut. The title of each
+    table stands above its rows, comments `about` it in front; with a caption or a label, both LaTeX, the whole is a
+    float.
     """
-    heads, numeric = tables[0].columns, len(tables[0].columns) - tables[0].num_text
-    head = _latex_row(escaping.latex_formulas(_text(column, PLAIN)) for column in heads)
-    lines = [rf"\begin{{tabular}}{{{'l' * tables[0].num_text}{'r' * numeric}}}", r"\toprule", head]
-    for table in tables:
-        heading = rf"\multicolumn{{{len(heads)}}}{{l}}{{\emph{{{_latex(table.title)}}}}} \\"
-        lines += [r"\midrule", *([heading] if titled else []), *table.latex_rows()]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    parts = [_tabular(tables, chosen, titled) for chosen in _latex_parts(tables)]
+    lines = [line for n, part in enumerate(parts) for line in ([r"\par\medskip"] * (n > 0) + part)]
+    size = [r"\footnotesize", rf"\setlength{{\tabcolsep}}{{{LATEX_GAP:g}pt}}"]
     if caption is not None or label is not None:
         told = [rf"\caption{{{caption}}}"] * (caption is not None) + [rf"\label{{{label}}}"] * (label is not None)
-        lines = [r"\begin{table}", r"\centering", *told, *lines, r"\end{table}"]
-    macro = [escaping.SIGN_MACRO] if any(escaping.SIGN in line for line in lines) else []
+        lines = [r"\begin{table}", r"\centering", *told, *size, *lines, r"\end{table}"]
+    else:
+        lines = [r"\begingroup", *size, *lines, r"\endgroup"]
+    macro = [text.SIGN_MACRO] if any(text.SIGN in line for line in lines) else []
     return "\n".join([*(f"% {line}" for line in about), *macro, *lines])
+
+
+def _tabular(tables: Sequence[Table], chosen: Sequence[int], titled: bool) -> list[str]:
+    heads = [tables[0].columns[i] for i in chosen]
+    kinds = "".join("l" if i < tables[0].num_text else "r" for i in chosen)
+    lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
+    lines.append(_latex_row(text.latex_formulas(_text(head, PLAIN)) for head in heads))
+    for table in tables:
+        heading = rf"\multicolumn{{{len(heads)}}}{{l}}{{\emph{{{_latex(table.title)}}}}} \\"
+        lines += [r"\midrule", *([heading] if titled else []), *table.latex_rows(chosen)]
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
+
+
+def _latex_parts(tables: Sequence[Table]) -> list[list[int]]:
+    """The columns of each `tabular`: as many as fit beside those that say what a row is about."""
+    each = zip(*(table.latex_widths() for table in tables), strict=True)
+    widths = [max(found) + 2.0 * LATEX_GAP for found in each]
+    keys = list(range(tables[0].num_keys))
+    parts = [list(keys)]
+    for i in range(len(keys), len(widths)):
+        if len(parts[-1]) > len(keys) and sum(widths[j] for j in [*parts[-1], i]) > LATEX_WIDTH:
+            parts.append(list(keys))
+        parts[-1].append(i)
+    return parts
+
+
+def _ems(words: str) -> float:
+    """About the width of text in Computer Modern, in its em."""
+    return sum(_EMS.get(sign, 1.0) for sign in words)
 
 
 # Words of a cell ------------------------------------------------------------------------------------------------------
@@ -258,11 +305,11 @@ def _html(words: Words) -> Html:
 
 
 def _markdown(words: Words) -> str:
-    return "".join(p(PAGE) if callable(p) else escaping.markdown(_unmarked(p)) for p in _pieces(words))
+    return "".join(p(PAGE) if callable(p) else text.markdown(_unmarked(p)) for p in _pieces(words))
 
 
 def _latex(words: Words) -> str:
-    return "".join(p(LATEX) if callable(p) else escaping.latex(_unmarked(p)) for p in _pieces(words))
+    return "".join(p(LATEX) if callable(p) else text.latex(_unmarked(p)) for p in _pieces(words))
 
 
 def _latex_row(cells: Iterator[str]) -> str:

@@ -1,7 +1,7 @@
 """What objects show in a notebook: a line of facts, tables that end, and a small drawing of a layout.
 
 It has to work wherever the notebook is opened: no script, no network, no style sheet. Everything is inline, colours are
-inherited or half transparent so that light and dark pages both can be read, and text is escaped (`escaping.Html`).
+inherited or half transparent so that light and dark pages both can be read, and text is escaped (`text.Html`).
 Tables stop after `MOST_ROWS` rows and say how many follow. Objects are read by their attributes; `_repr_html_` imports
 this module inside the function (`text` says why).
 """
@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.display.escaping import Html
 from hedgerow.display.numbers import PAGE, count_of
 from hedgerow.display.table import Table, TableCell, Words
-from hedgerow.display.text import counted, listed, quoted, visible
+from hedgerow.display.text import Html, counted, listed, quoted, visible
 
 MOST_ROWS = 20
 """Of a table."""
@@ -78,17 +77,9 @@ def fold(summary: str, content: Html) -> Html:
 def table(
     head: Sequence[str | TableCell], rows: Iterable[Row], num_text: int = 0, total: int | None = None, what: str = ""
 ) -> Html:
-    """The first `MOST_ROWS` rows, and how many follow.
+    """The first `MOST_ROWS` rows, and how many of all `total` follow; `what` a row is about is a plural.
 
-    Args:
-        head: The heading of each column.
-        rows: The cells of each row; they are read as far as they are shown.
-        num_text: How many columns, from the first, hold words; the others hold numbers.
-        total: How many rows there are; None counts them.
-        what: What a row is about, in the plural.
-
-    Returns:
-        HTML; nothing if there is no row.
+    Rows are read as far as they are shown, or counted if `total` is None; without any there is no table.
     """
     made, remaining = Table("", head, num_text), iter(rows)
     for row in islice(remaining, MOST_ROWS):
@@ -101,11 +92,8 @@ def table(
 def name(label: object) -> TableCell:
     """A name, cut where it is long."""
     words = visible(label)
-    return (
-        TableCell(words)
-        if len(words) <= LONGEST_NAME
-        else TableCell(f"{words[: LONGEST_NAME - 1]}…", hint=words[:1000])
-    )
+    short = len(words) <= LONGEST_NAME
+    return TableCell(words) if short else TableCell(f"{words[: LONGEST_NAME - 1]}…", hint=words[:1000])
 
 
 def verdict(fine: bool, yes: str = "yes", no: str = "no") -> TableCell:
@@ -393,7 +381,7 @@ def run_html(run: Any) -> str:
     learner, layout = run.learner, run.learner.view.layout
     preset = getattr(getattr(learner, "settings", None), "preset", "")
     facts = [
-        f"{type(learner).__name__}{f' ({preset})' if preset else ''}",
+        f"{run.learner_name}{f' ({preset})' if preset else ''}",
         counted(int(run.episodes[-1]), "episode") if len(run.episodes) else "no checkpoint reached",
         ", ".join(_sizes(layout)[:3]),
         f"seed {run.seed}",

@@ -19,20 +19,19 @@ from hedgerow.compiling.kernels import copy_into, kernel
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts, BetaCosts, DeterministicCosts, EmpiricalCosts
 from hedgerow.model.episode import Episode
-from hedgerow.model.identity import same_layout
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.model.kernel_layout import LayoutArrays, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_loss
 from hedgerow.model.policy import Mixture, Policy
 from hedgerow.model.random_streams import Stream, beta, borrowed, lent, seeded, uniform
-from hedgerow.model.view import View
+from hedgerow.model.view import View, same_layout
 
 BERNOULLI, DETERMINISTIC, BETA, EMPIRICAL, OTHER = 0, 1, 2, 3, 4
 """Kinds of costs; other classes draw with their own `sample`, outside compiled code."""
 KINDS = {BernoulliCosts: BERNOULLI, DeterministicCosts: DETERMINISTIC, BetaCosts: BETA, EmpiricalCosts: EMPIRICAL}
 
 
-class KernelWorld(Bundle):
+class WorldArrays(Bundle):
     """A CMDP as kernels take it. Arrays over rows are (num_rows, m) here: an episode reads them row by row."""
 
     transitions: FloatArray
@@ -88,7 +87,7 @@ def make_streams(seed: int) -> Streams:
     return Streams(*(seeded(sequence) for sequence in spawned))
 
 
-def make_world(cmdp: CMDP) -> KernelWorld:
+def make_world(cmdp: CMDP) -> WorldArrays:
     """The bundle for `cmdp`, with arrays of its own."""
     costs, rows, m = cmdp.costs, cmdp.layout.num_rows, cmdp.num_constraints
     shape_a = shape_b = np.zeros((0, m))
@@ -99,7 +98,7 @@ def make_world(cmdp: CMDP) -> KernelWorld:
         table, cumulative = costs.table.transpose(0, 2, 1).copy(), costs.cumulative.copy()
         # Rounding must not reach beyond the last matrix that has a positive probability.
         cumulative[int(np.flatnonzero(costs.probabilities)[-1]) :] = np.inf
-    return KernelWorld(
+    return WorldArrays(
         transitions=cmdp.transitions.copy(),
         thresholds=cmdp.thresholds.copy(),
         mean_costs=cmdp.mean_costs.T.copy(),
@@ -112,13 +111,9 @@ def make_world(cmdp: CMDP) -> KernelWorld:
 
 
 @kernel
-def play(index: Index, world: KernelWorld, policy: FloatArray, streams: Streams, path: Path) -> None:
+def play(index: LayoutArrays, world: WorldArrays, policy: FloatArray, streams: Streams, path: Path) -> None:
     """Play `policy` (num_rows,) for an episode; writes all of its path but the losses, and moves the streams."""
-    matrix = 0
-    if world.cost_kind == EMPIRICAL:
-        draw = uniform(streams.costs)
-        while world.cumulative[matrix] <= draw:
-            matrix += 1
+    matrix = _draw_matrix(world, streams.costs)
     x = 0
     for k in range(len(path.rows)):
         r = _draw(policy, x * index.num_actions, (x + 1) * index.num_actions, uniform(streams.actions))
@@ -144,7 +139,18 @@ def _draw(probabilities: FloatArray, first: int, last: int, draw: float) -> int:
 
 
 @kernel
-def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Stream) -> float:
+def _draw_matrix(world: WorldArrays, stream: Stream) -> int:
+    """Which matrix of empirical costs an episode has; 0 for other costs, which draw nothing for it."""
+    matrix = 0
+    if world.cost_kind == EMPIRICAL:
+        draw = uniform(stream)
+        while world.cumulative[matrix] <= draw:
+            matrix += 1
+    return matrix
+
+
+@kernel
+def _draw_cost(world: WorldArrays, row: int, i: int, matrix: int, stream: Stream) -> float:
     if world.cost_kind == BERNOULLI:
         return 1.0 if uniform(stream) < world.mean_costs[row, i] else 0.0
     if world.cost_kind == BETA:
@@ -154,18 +160,28 @@ def _draw_cost(world: KernelWorld, row: int, i: int, matrix: int, stream: Stream
     return float(world.mean_costs[row, i])
 
 
+@kernel
+def draw_costs(world: WorldArrays, stream: Stream, costs: FloatArray) -> None:
+    """Draw the whole matrix G_t of an episode into `costs` (num_rows, m), as `sample` of the four classes does."""
+    matrix = _draw_matrix(world, stream)
+    for i in range(costs.shape[1]):
+        for r in range(costs.shape[0]):
+            costs[r, i] = _draw_cost(world, r, i, matrix, stream)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Play policies in a CMDP, with one random stream for each kind of chance.
 #
 # Compiled code draws costs of the four built-in classes, pair by pair. Any other `CostDistribution` draws with its own
-# `sample` the whole matrix G_t of an episode; so do all of them for learners with full feedback.
+# `sample` the whole matrix G_t of an episode; so do all of them for learners with full feedback. `draw_costs` draws the
+# same matrix in compiled loops.
 
 
 class Player:
     """A CMDP and the streams that its episodes are drawn from."""
 
     def __init__(
-        self, cmdp: CMDP, world: KernelWorld, streams: Streams, *, full: bool = False, index: Index | None = None
+        self, cmdp: CMDP, world: WorldArrays, streams: Streams, *, full: bool = False, index: LayoutArrays | None = None
     ) -> None:
         self._cmdp, self._world, self._streams, self._full = cmdp, world, streams, full
         self._view = cmdp.view()
@@ -265,7 +281,7 @@ def _policy_of(cmdp: CMDP, policy: Policy | ArrayLike) -> Policy:
 
 @kernel
 def play_block(
-    index: Index, world: KernelWorld, policies: FloatArray, streams: Streams, path: Path, target: Played
+    index: LayoutArrays, world: WorldArrays, policies: FloatArray, streams: Streams, path: Path, target: Played
 ) -> None:
     """Play policies[chosen[e]] (num_rows,) in each episode e."""
     steps = len(path.rows)
@@ -278,7 +294,7 @@ def play_block(
                 target.costs[e * steps + k, i] = path.costs[k, i]
 
 
-def _play_slowly(cmdp: CMDP, world: KernelWorld, policies: list[Policy], seed: int, target: Played) -> None:
+def _play_slowly(cmdp: CMDP, world: WorldArrays, policies: list[Policy], seed: int, target: Played) -> None:
     """Play outside compiled code, for cost classes that compiled code does not know."""
     player, steps = Player(cmdp, world, make_streams(seed)), cmdp.layout.steps
     silent = np.zeros(cmdp.layout.num_rows)

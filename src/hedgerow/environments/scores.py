@@ -15,8 +15,8 @@ import numpy as np
 from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.compiling.bundles import Bundle, Record
 from hedgerow.compiling.kernels import copy_into, kernel
-from hedgerow.environments.play import KernelWorld
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.environments.play import WorldArrays
+from hedgerow.model.kernel_layout import LayoutArrays, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 
@@ -113,7 +113,7 @@ class Occupancies:
     our own learners, and the copies that a simulation makes of the others.
     """
 
-    def __init__(self, layout: Layout, transitions: FloatArray, index: Index | None = None) -> None:
+    def __init__(self, layout: Layout, transitions: FloatArray, index: LayoutArrays | None = None) -> None:
         self._index, self._transitions = index_of(layout) if index is None else index, transitions
         self._reach = np.zeros(layout.num_states)
         self._known: WeakKeyDictionary[Policy | Mixture, FloatArray] = WeakKeyDictionary()
@@ -146,7 +146,7 @@ class Occupancies:
 
 @kernel
 def forward(
-    index: Index, transitions: FloatArray, policy: FloatArray, reach: FloatArray, occupancy: FloatArray
+    index: LayoutArrays, transitions: FloatArray, policy: FloatArray, reach: FloatArray, occupancy: FloatArray
 ) -> None:
     """q^{P,pi}(x,a) (num_rows,) for the transitions (num_triples,), into `occupancy`; `reach` is overwritten."""
     num_actions, row_start, successor = index.num_actions, index.row_start, index.successor
@@ -162,7 +162,7 @@ def forward(
 
 
 @kernel
-def add_scores(world: KernelWorld, loss: FloatArray, scores: Scores) -> bool:
+def add_scores(world: WorldArrays, loss: FloatArray, scores: Scores) -> bool:
     """Add the episode whose q_t is in `occupancy`, with the loss (num_rows,); returns whether it is unsafe."""
     q, losses = scores.occupancy, scores.losses
     expected = 0.0

@@ -6,7 +6,6 @@ the object. A description is made once, when the file is read, and travels uncha
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -19,20 +18,24 @@ import numpy as np
 
 from hedgerow import worlds as catalogue
 from hedgerow.checks import FloatArray, did_you_mean, real_number, short_repr, type_name
-from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners.api import Learner, checked_baseline_costs, describe_inputs
+from hedgerow.display.terms import USUAL, Terms
+from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
+from hedgerow.learners.api import DELTA, Learner, checked_baseline_costs, describe_inputs
 from hedgerow.learners.ops import settings as switches
 from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_memory
-from hedgerow.losses import oblivious
+from hedgerow.losses import naming, oblivious
 from hedgerow.losses.blocks import ObliviousLosses, is_stochastic
+from hedgerow.losses.naming import OWN
 from hedgerow.losses.oblivious import Fixed
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.view import View
-from hedgerow.planning import offline
+from hedgerow.planning import baselines, offline
 from hedgerow.registry import Found, Registry, adversaries, learners, plugins, worlds
 from hedgerow.registry.signatures import WrongParameter, checked_arguments
-from hedgerow.results.manifest import canonical
+from hedgerow.results.manifest import canonical, plain
+from hedgerow.storage import datafile
 from hedgerow.worlds import entries
+from hedgerow.worlds.world import WorldDefinition
 
 ComponentSpec = dict[str, Any]
 """{"name": ..., parameters}: plain data"""
@@ -101,15 +104,6 @@ def named_in(message: str, params: Mapping[str, Any]) -> str | None:
     return next((key for key in params if key in message), None)
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
-
-
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
@@ -118,46 +112,12 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, bool | int | str) or (isinstance(value, float) and bool(np.isfinite(value)))
 
 
-# Labels ---------------------------------------------------------------------------------------------------------------
-
-
-def default_label(given: Mapping[str, Any], quiet: tuple[str, ...] = ()) -> str:
-    """A readable name: the part's name and what was given; the keys in `quiet` are understood without their name."""
-    words = [str(given["name"]).rpartition(":")[2]]
-    for key, value in given.items():
-        if key != "name":
-            words.append(_short(value) if key in quiet else f"{key}={_short(value)}")
-    return "-".join(words)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(item, int) for item in value) and len(value) <= 12:
-        return "x".join(map(str, value))
-    if isinstance(value, list):
-        return hashlib.sha256(repr(value).encode()).hexdigest()[:6]
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("/", "+")
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# The safe policy that a learner is given, by name: `baseline = "slater"`, `"budget"`, `"own"`, `"offered"`, or
-# `margin = 0.1`.
-#
-#     slater    the policy of the largest margin, with its exact costs: the theory's choice, which no user has
-#     budget    the policy of least loss under the smaller budget at which the world takes its baseline: what a cautious
-#               user has (`World.baseline_thresholds`)
-#     own       the policy that the world itself names, with the costs that learners are told (`World.baseline`)
-#     margin    the cheapest policy that stays so far below every threshold
-#     offered   for many worlds at once: `budget` where the world has one, else `own`, else the policy of least loss of
-#               its own (or, without one, least mean cost) that stays below every threshold by half of the largest slack
-#
-# For a run of 10^5 episodes or less a known policy of small loss is the better baseline (docs/choose-a-learner.md).
+# The safe policy that a learner is given, by name (`planning/baselines.py`), or by `margin = 0.1`: the cheapest policy
+# that stays so far below every threshold.
 
 
-BASELINES = ("slater", "margin", "budget", "own", "offered")
-HALF = "half of the margin"
-"""What `offered` takes in a world that offers nothing."""
+BASELINES = (*baselines.NAMES, "margin")
 
 
 def complete_baseline(params: dict[str, Any]) -> ComponentSpec:
@@ -184,37 +144,20 @@ def safe_policy(part: ComponentSpec, world: BuiltWorld) -> Any:
     kind = baseline_taken(part, world)
     if not kind:
         return None
-    if kind == "slater":
-        return offline.slater(world.cmdp)
     if kind == "margin":
         return offline.strictly_feasible(world.cmdp, part["margin"])
-    if kind == HALF:
-        return _half_margin(world)
-    if kind not in world.offered:
-        other = f"it offers {', '.join(map(repr, world.offered))}" if world.offered else "it offers none"
-        raise InvalidInput(
-            f"this world offers no baseline {kind!r} ({other}); take baseline = 'slater', or a margin = 0.1"
-        )
-    return world.offered[kind]
+    return baselines.find(kind, world.cmdp, world.loss, world.offered)
 
 
 def baseline_taken(part: ComponentSpec, world: BuiltWorld) -> str:
     """Which baseline a learner gets in a world, in words; the empty text for a learner without one."""
     kind = str(part.get("baseline", ""))
-    if kind != "offered":
-        return kind
-    return next((best for best in ("budget", "own") if best in world.offered), HALF)
+    return baselines.choice(kind, world.offered) if kind == "offered" else kind
 
 
-def _half_margin(world: BuiltWorld) -> offline.OfflineSolution:
-    """The policy of least loss that keeps half of the largest margin; with no constraint, the best policy."""
-    cmdp = world.cmdp
-    rho = offline.slater(cmdp).margin if cmdp.num_constraints else 0.0
-    if cmdp.num_constraints and rho <= offline.TOL_FEASIBLE:
-        raise InvalidInput(
-            f"this world has no baseline to offer: no policy is safe with a margin (the best is {rho:.4g})"
-        )
-    return offline.strictly_feasible(cmdp, 0.5 * rho, world.loss)
+def reference_name(world: BuiltWorld) -> str:
+    """Which baseline all learners are compared with in a world; the empty text for none."""
+    return "" if world.reference is None else baseline_taken({"baseline": "offered"}, world)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -227,10 +170,15 @@ _COMMON = ("transitions", "baseline", "baseline_costs", ALLOW)
 
 def _complete_mirror(found: Found, params: dict[str, Any], told: ComponentSpec) -> ComponentSpec:
     """The parameters of a description; `told` are those that stand between the baseline and the switches."""
-    cls, preset = found.target, params.pop("preset", "paper")
+    cls, preset = found.target, params.pop("preset", switches.DEFAULT_PRESET)
     if not isinstance(preset, str) or preset not in switches.PRESETS:
-        raise SpecError("preset", f"the preset is {short_repr(preset)}; choose one of {', '.join(switches.PRESETS)}")
-    extra = _complete_baseline(params) if "baseline" in inspect.signature(cls).parameters else {}
+        raise SpecError("preset", switches.no_preset(preset))
+    extra: ComponentSpec = {}
+    if "baseline" in inspect.signature(cls).parameters:
+        allowed = {ALLOW: params.pop(ALLOW)} if ALLOW in params else {}
+        extra = complete_baseline(params) | allowed
+        if not isinstance(allowed.get(ALLOW, False), bool):
+            raise SpecError(ALLOW, f"{ALLOW} must be true or false")
     extra |= _complete_numbers(cls, params)
     chosen: dict[str, Any] = {}
     for key, value in params.items():
@@ -263,14 +211,6 @@ def own_numbers(cls: Any) -> tuple[str, ...]:
     return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name not in _COMMON)
 
 
-def _complete_baseline(params: dict[str, Any]) -> ComponentSpec:
-    allowed = {ALLOW: params.pop(ALLOW)} if ALLOW in params else {}
-    result = complete_baseline(params) | allowed
-    if not isinstance(allowed.get(ALLOW, False), bool):
-        raise SpecError(ALLOW, f"{ALLOW} must be true or false")
-    return result
-
-
 def _complete_numbers(cls: Any, params: dict[str, Any]) -> ComponentSpec:
     """The numbers that only the constructor of this learner takes; removes them from `params`."""
     result: ComponentSpec = {}
@@ -287,17 +227,44 @@ def _complete_numbers(cls: Any, params: dict[str, Any]) -> ComponentSpec:
 
 
 FILE = "file"
-"""The name of a world that is a saved CMDP"""
+"""The name of what is in a data file: a world (a CMDP or a `WorldDefinition`), or losses"""
+
+
+def saved_world(path: Path) -> CMDP | WorldDefinition:
+    """The world in a data file."""
+    file = datafile.load(path)
+    for kind in (CMDP, WorldDefinition):
+        if file.kind == kind.file_kind:
+            return kind.from_file(file, str(path))
+    raise FileFormatError(f"{path} holds a {file.kind!r}, not a world: save a CMDP, or a hr.worlds.WorldDefinition")
+
+
+def _complete_file(params: Mapping[str, Any], load: Callable[[Path], Any], folder: Path) -> ComponentSpec:
+    """The description of what a data file holds, known by the hash of its content."""
+    unknown = sorted(set(params) - {FILE})
+    if unknown or not isinstance(params.get(FILE), str):
+        raise SpecError(unknown[0] if unknown else FILE, "what comes from a file has the one parameter file = PATH")
+    return {"name": FILE, FILE: params[FILE], "content": load(folder / params[FILE]).content_hash}
+
+
+def _from_file(part: ComponentSpec, load: Callable[[Path], Any], folder: Path) -> Any:
+    """What the data file of a description holds, if it is still the same."""
+    saved = load(folder / part[FILE])
+    if saved.content_hash != part["content"]:
+        raise InvalidInput(f"{part[FILE]} has changed since this experiment was begun; take another directory")
+    return saved
+
+
+def without_path(part: ComponentSpec) -> ComponentSpec:
+    """A description that says what a file holds and not where it is: a run does not depend on that."""
+    return {key: value for key, value in part.items() if key != FILE} if part.get("name") == FILE else part
 
 
 def complete_world(given: Mapping[str, Any], episodes: int, folder: Path) -> ComponentSpec:
     """`given` with the defaults of its catalogue entry; a file is known by the hash of its content."""
     params = at_length(given, episodes)
     if given["name"] == FILE:
-        unknown = sorted(set(params) - {"file"})
-        if unknown or not isinstance(params.get("file"), str):
-            raise SpecError(unknown[0] if unknown else "file", "a world from a file has the one parameter file = PATH")
-        return {"name": FILE, "file": params["file"], "content": _load(folder, params["file"]).content_hash}
+        return _complete_file(params, saved_world, folder)
     found = named(worlds, given, folder)
     if not found.is_built_in:
         return described(found, checked_params(found, params))
@@ -318,21 +285,38 @@ class BuiltWorld:
     loss: FloatArray | None = None
     """The world's own loss, if it has one"""
     source: Any = None
-    """What its function returned; None for a saved CMDP"""
+    """What its function returned, or its file held"""
 
     @cached_property
     def offered(self) -> dict[str, Any]:
         """The safe policies that it offers, by name, each with `.policy` and `.costs`."""
-        return own_baselines(self.source) if hasattr(self.source, "cmdp") else {}
+        return baselines.offered_by(self.source) if hasattr(self.source, "cmdp") else {}
+
+    @cached_property
+    def reference(self) -> Any:
+        """The policy that all learners are compared with, whatever each was given: what `offered` stands for.
+
+        None where no policy is safe with a margin, and without constraints: then every policy is.
+        """
+        try:
+            return safe_policy({"baseline": "offered"}, self).policy if self.cmdp.num_constraints else None
+        except HedgerowError:
+            return None
+
+    @property
+    def terms(self) -> Terms:
+        """What its episodes, its loss and its baseline are called."""
+        terms = getattr(self.source, "terms", USUAL)
+        if not isinstance(terms, Terms):
+            raise InvalidInput(f"the terms of a world are hr.worlds.Terms(...), not {type_name(terms)}")
+        return terms
 
 
 def build_world(part: ComponentSpec, folder: Path) -> BuiltWorld:
     """A new world."""
     if part["name"] == FILE:
-        cmdp = _load(folder, part["file"])
-        if cmdp.content_hash != part["content"]:
-            raise InvalidInput(f"{part['file']} has changed since this experiment was begun; take another directory")
-        return BuiltWorld(cmdp)
+        saved = _from_file(part, saved_world, folder)
+        return BuiltWorld(*entries.parts_of(saved, part[FILE]), saved)
     found = as_described(worlds, part, folder)
     if found.is_built_in:
         world = catalogue.make(found.name, **own_params(part))
@@ -344,14 +328,13 @@ def build_world(part: ComponentSpec, folder: Path) -> BuiltWorld:
 def shared_world(part: ComponentSpec, folder: Path) -> BuiltWorld:
     """The world of a cell without code of others: cells of one process share it, with its optima and Slater point.
 
-    Only ours are shared, whose arrays nothing writes to; a saved CMDP is read anew, because its file may have changed.
-    The worlds used last are kept, of `MOST_TRIPLES` triples together at most.
+    Only ours are shared, whose arrays nothing writes to, and saved ones of equal content. The worlds used last are
+    kept, of `MOST_TRIPLES` triples together at most.
     """
-    if part["name"] == FILE:
-        return build_world(part, folder)
-    key = canonical(part)
+    key = canonical(without_path(part))
+    fresh = build_world(part, folder) if part["name"] == FILE else None  # its file may have changed
     with _sharing:
-        found = _shared.pop(key, None) or build_world(part, folder)
+        found = _shared.pop(key, None) or fresh or build_world(part, folder)
         _shared[key] = found  # the last one used is the last in order
         while sum(world.cmdp.layout.num_triples for world in _shared.values()) > MOST_TRIPLES:
             del _shared[next(iter(_shared))]
@@ -365,35 +348,13 @@ _shared: dict[str, BuiltWorld] = {}
 _sharing = RLock()
 
 
-def own_baselines(world: Any) -> dict[str, Any]:
-    """`budget` and `own` of a catalogue entry or of a world built like one, if it has them."""
-    budget, own = getattr(world, "baseline_thresholds", None), getattr(world, "baseline", None)
-    offered = {} if own is None else {"own": own}
-    if budget is not None:
-        offered["budget"] = offline.optimum(world.cmdp.with_thresholds(budget), world.loss)
-    return offered
-
-
-def _load(folder: Path, file: str) -> CMDP:
-    return CMDP.load(folder / file)
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Adversaries of an experiment: losses that ship with hedgerow, the world's own loss, and plug-ins.
+# Adversaries of an experiment: losses that ship with hedgerow, saved ones, the world's own loss, and plug-ins.
 #
 # A plug-in is a class, or a function that returns an object, with a method `block(layout, first, count)` or with
 # `start`, `loss` and `observe`; or it is itself a function (layout, first, count) that returns losses.
 #
-# A constructor is given what the cell has: `seed`, unless the file gives one; and where the signature asks for them
-# without a default and the file does not give them, `episodes`, `world` (the CMDP) and `own_loss`, the world's own
-# loss. The description of a cell does not repeat these.
-
-
-OWN = "own"
-"""The adversary that repeats the world's own loss."""
-ADVERSARY_SUPPLIED = ("episodes", "world", "own_loss")
-"""Parameters that a cell fills in where they have no default."""
-_BLOCK = ("layout", "first", "count")
+# A constructor is given what the cell has (`losses/naming.py`); the description of a cell does not repeat it.
 
 
 def complete_adversary(given: Mapping[str, Any], episodes: int, folder: Path | None = None) -> ComponentSpec:
@@ -403,17 +364,13 @@ def complete_adversary(given: Mapping[str, Any], episodes: int, folder: Path | N
         if params:
             raise SpecError(next(iter(params)), "the world's own loss has no parameters")
         return {"name": OWN}
+    if given["name"] == FILE:
+        return _complete_file(params, ObliviousLosses.load, folder or Path())
     found = named(adversaries, given, folder or Path())
     if not found.is_built_in:
-        filled = _BLOCK if _is_block(found) else filled_in(found, params)
+        filled = naming.BLOCK if naming.is_block(found) else naming.filled_in(found, params)
         return described(found, checked_params(found, params, filled))
     return _complete_built_in(found, params)
-
-
-def filled_in(found: Found, params: Collection[str] = ()) -> tuple[str, ...]:
-    """The parameters that a cell fills in if the file gives `params`."""
-    known = found.signature.parameters
-    return tuple(name for name in ADVERSARY_SUPPLIED if name in known and known[name].required and name not in params)
 
 
 def _complete_built_in(found: Found, params: dict[str, Any]) -> ComponentSpec:
@@ -423,7 +380,7 @@ def _complete_built_in(found: Found, params: dict[str, Any]) -> ComponentSpec:
             near = did_you_mean(key, known)
             told = near if near.startswith("; did") else f"; they have: {', '.join(known) or 'none'}"
             raise SpecError(key, f"{name} losses have no parameter {key!r}{told}")
-    filled = filled_in(found, params)
+    filled = naming.filled_in(found, params)
     missing = [key for key, parameter in known.items() if parameter.required and key not in (*params, *filled)]
     if missing:
         raise SpecError(None, f"{name} losses need the parameter {missing[0]!r}")
@@ -447,26 +404,13 @@ def build_adversary(
     episodes: int | None = None,
 ) -> Any:
     """The losses of a run of `episodes` in a world; `seed` is used where the description has none."""
-    own_loss = None if world is None else world.loss
+    cmdp, own_loss = (None, None) if world is None else (world.cmdp, world.loss)
     if part["name"] == OWN:
-        if own_loss is None:
-            raise InvalidInput("this world has no loss of its own: choose an adversary")
-        return oblivious.Fixed(own_loss)
-    found, params = as_described(adversaries, part, folder or Path()), own_params(part)
-    if _is_block(found):
-        return oblivious.checked(found.target)
-    if "seed" in found.signature.parameters:
-        params.setdefault("seed", seed)
-    cell = {"episodes": episodes, "world": None if world is None else world.cmdp, "own_loss": own_loss}
-    for name in filled_in(found, params):
-        if cell[name] is None:
-            what = "this world has no loss of its own" if name == "own_loss" else f"nothing to fill in for {name!r}"
-            raise InvalidInput(f"{what}: {found.name} needs one; choose another adversary")
-        params[name] = cell[name]
-    if found.is_built_in:
-        return oblivious.from_params(found.name, params)
-    made = found.build(**params)
-    return made if isinstance(made, ObliviousLosses) else oblivious.checked(made)
+        return naming.own_losses(own_loss)
+    if part["name"] == FILE:
+        return _from_file(part, ObliviousLosses.load, folder or Path())
+    found = as_described(adversaries, part, folder or Path())
+    return naming.build(found, own_params(part), seed=seed, world=cmdp, own_loss=own_loss, episodes=episodes)
 
 
 def check_adversary(part: ComponentSpec, world: BuiltWorld, episodes: int, folder: Path) -> None:
@@ -475,8 +419,8 @@ def check_adversary(part: ComponentSpec, world: BuiltWorld, episodes: int, folde
         adversary = build_adversary(part, 0, world, folder, episodes)
     except InvalidInput as error:
         raise SpecError(named_in(str(error), own_params(part)), str(error)) from error
-    found = None if part["name"] == OWN else as_described(adversaries, part, folder)
-    if found is not None and not found.is_built_in:
+    found = None if part["name"] in (OWN, FILE) else as_described(adversaries, part, folder)
+    if found and not found.is_built_in:
         with plugins.in_one_line(f"{found.name} fails", plugins.source_file(found.target)):
             _ask(adversary, world.cmdp, 0)
     else:
@@ -491,11 +435,6 @@ def _ask(adversary: Any, cmdp: CMDP, episode: int) -> None:
     else:
         adversary.start(cmdp.layout)
         adversary.loss(episode)
-
-
-def _is_block(found: Found) -> bool:
-    """Whether it is a function that returns losses itself."""
-    return not isinstance(found.target, type) and tuple(found.signature.parameters)[:3] == _BLOCK
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -542,7 +481,7 @@ def build_learner(
     folder: Path | None = None,
     losses: Any = None,
 ) -> Learner:
-    """The learner on a view of a world; `losses` are the adversary, for a learner that is told it."""
+    """The learner on a view of a world; `losses` are the adversary, for a learner that asks for it."""
     found = as_described(learners, part, folder or Path())
     common = {"episodes": episodes, "delta": delta, "seed": seed, "world": world.cmdp, "losses": losses}
     arguments = _arguments(found, part, world.cmdp, common, safe_policy(part, world))
@@ -551,7 +490,7 @@ def build_learner(
 
 
 def check_learner(
-    part: ComponentSpec, world: BuiltWorld, episodes: int = 1, delta: float = 0.01, folder: Path | None = None
+    part: ComponentSpec, world: BuiltWorld, episodes: int = 1, delta: float = DELTA, folder: Path | None = None
 ) -> None:
     """Refuse a learner that cannot be built in this world.
 
@@ -589,13 +528,12 @@ def _complete_plain(found: Found, params: dict[str, Any], told: ComponentSpec) -
     if "view" not in known:
         raise SpecError("name", f"{found.name} is no learner: its constructor has no parameter 'view'")
     if KNOWN in told and "transitions" not in known:
-        raise SpecError(KNOWN, f"{found.name} cannot be told the transitions: its constructor has no such parameter")
+        raise SpecError(KNOWN, f"{found.name} cannot know the transitions: its constructor has no parameter for them")
     if KNOWN not in told and "transitions" in known and known["transitions"].required:
         raise SpecError(None, f"{found.name} has to know the transitions: write {KNOWN} = true")
     wanted = "baseline" in known and (known["baseline"].required or "baseline" in params or "margin" in params)
     safe = complete_baseline(params) if wanted else {}
-    given = (*LEARNER_SUPPLIED, *({"slater"} - set(params)))
-    return {**safe, **told, **checked_params(found, params, given)}
+    return {**safe, **told, **checked_params(found, params, (*LEARNER_SUPPLIED, *({"slater"} - set(params))))}
 
 
 def _arguments(found: Found, part: ComponentSpec, cmdp: CMDP, common: dict[str, Any], safe: Any) -> dict[str, Any]:
@@ -615,7 +553,7 @@ def _arguments(found: Found, part: ComponentSpec, cmdp: CMDP, common: dict[str, 
 
 
 def _view(part: ComponentSpec, cmdp: CMDP) -> View:
-    """What the learner is told of the world."""
+    """What the learner knows of the world."""
     told = part.get(KNOWN_COSTS)
     if told is None:
         return cmdp.view()
@@ -624,9 +562,9 @@ def _view(part: ComponentSpec, cmdp: CMDP) -> View:
 
 
 def _checked(found: Found, made: Any) -> Learner:
-    missing = [name for name in ("view", "plan", "observe") if not hasattr(made, name)]
-    if missing:
-        raise InvalidInput(f"{found.name} makes {type_name(made)}, which is no learner: it has no {missing[0]!r}")
+    for name in ("view", "plan", "observe"):
+        if not hasattr(made, name):
+            raise InvalidInput(f"{found.name} makes {type_name(made)}, which is no learner: it has no {name!r}")
     learner: Learner = made
     return learner
 
@@ -638,22 +576,21 @@ def _checked(found: Found, made: Any) -> Learner:
 def learner_facts(found: Found) -> dict[str, Any]:
     """What lists say about a learner."""
     cls = found.target
-    is_ours = has_presets(cls)
     return {
         "title": getattr(cls, "title", found.name.upper()),
-        "told": describe_inputs(cls),
+        "inputs": describe_inputs(cls),
         "source": getattr(cls, "source", ""),
         "recalled": getattr(cls, "recalled", ""),
         "needs_baseline": needs_baseline(cls),
-        "presets": list(switches.PRESETS) if is_ours else [],
-        "switches": sorted(cls.switches) if is_ours else [],
+        "presets": list(switches.PRESETS) if has_presets(cls) else [],
+        "switches": sorted(cls.switches) if has_presets(cls) else [],
         "filled_in": [name for name in LEARNER_SUPPLIED if name in found.signature.parameters],
     }
 
 
 def adversary_facts(found: Found) -> dict[str, Any]:
     """What lists say about an adversary."""
-    return {"filled_in": list(filled_in(found)), "stochastic": is_stochastic(found.target)}
+    return {"filled_in": list(naming.filled_in(found)), "stochastic": is_stochastic(found.target)}
 
 
 FACTS: Mapping[str, Callable[[Found], dict[str, Any]]] = {

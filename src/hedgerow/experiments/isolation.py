@@ -1,4 +1,4 @@
-"""Code of others runs in a process apart: one that can be ended, and that takes nobody along when it dies.
+"""Code of others runs in a process apart: one that can be ended, and whose end ends no other.
 
     place = Apart()
     place.call(function, argument, limit=60.0)      # function(argument, beat) over there; its result here

@@ -26,15 +26,17 @@ def option(default: Any, help_text: str, *names: str, **limits: Any) -> Any:
 class RunOptions:
     """How to run the cells of an experiment; nothing here changes what they compute."""
 
-    processes: int | None = option(None, "Processes on this machine; all cores by default.", "--processes", "-j", min=1)
-    backend: str = option("loky", "loky, serial or dask.", "--backend")
+    processes: int | None = option(
+        None, "Processes on this machine; all cores by default.", "--processes", "-j", metavar="N", min=1
+    )
+    backend: str = option("loky", "loky, serial or dask.", "--backend", autocompletion=lambda: BACKENDS)
     scheduler: str = option("", "tcp://... of a Dask scheduler, with --backend dask.", "--scheduler")
     fail_fast: bool = option(False, "Stop at the first cell that fails, or go on.", "--fail-fast/--keep-going")
     limit: float | None = option(
         None, "Seconds that an episode of a learner of others may take; inf for no limit.", "--limit"
     )
     """None takes that of the experiment"""
-    only: tuple[str, ...] = option((), "Run only the cell with this id; may be repeated.", "--only")
+    only: tuple[str, ...] = option((), "Run only the cell with this id; may be repeated.", "--only", metavar="ID")
     """Ids of cells, in the order in which they are to run; nothing for all"""
     resume: bool = False
     """Whether the directory may have been begun before"""

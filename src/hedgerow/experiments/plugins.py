@@ -14,9 +14,10 @@ from typing import Any
 
 from hedgerow import registry
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.components import FILE, OWN, PLUG_IN, ComponentSpec, as_described
+from hedgerow.experiments.components import FILE, PLUG_IN, ComponentSpec, as_described
+from hedgerow.losses.naming import OWN
 from hedgerow.registry import Found, Registry, plugins
-from hedgerow.registry.registry import REGISTERED, home_of
+from hedgerow.registry.registry import REGISTERED, home_of, is_importable
 from hedgerow.results.manifest import canonical
 
 TABLES: Mapping[str, Registry] = {
@@ -92,7 +93,7 @@ def _luggage(foreign: Iterable[tuple[str, Found, dict[str, str] | None]]) -> Plu
         if file is not None:
             files[file.path] = file.text
         if found.way == REGISTERED and file is None:
-            target = found.target if found.target.__module__ == "__main__" else home_of(found.target)
+            target = home_of(found.target) if is_importable(found.target) else found.target
             entered.append((kind, found.name, target, origin))
     return PluginBundle(tuple(files.items()), tuple(entered))
 

@@ -21,6 +21,7 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
+from hedgerow.checks import did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.storage import atomic
 
@@ -48,6 +49,8 @@ class Source:
     text: str
     folder: Path
     """Where the files that it names are looked for"""
+    has_lines: bool = True
+    """Whether messages name lines: of a text that somebody wrote, not of one that was made of objects"""
 
     def data(self) -> dict[str, Any]:
         """The TOML as plain data."""
@@ -72,7 +75,7 @@ class Source:
 
     def mistake(self, where: Where, message: str) -> InvalidInput:
         """An error that says in which line and field."""
-        line = line_of(self.text, where)
+        line = line_of(self.text, where) if self.has_lines else None
         place = f", line {line}" if line else ""
         field = f", {_in_words(where)}" if where else ""
         return InvalidInput(f"{self.name}{place}{field}: {message}")
@@ -95,10 +98,9 @@ def find(name_or_path: str) -> Source:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
-        raise InvalidInput(
-            f"cannot read the experiment {path}: {error.strerror}; name a TOML file, or one that ships with hedgerow: "
-            f"{', '.join(shipped())}"
-        ) from error
+        near = did_you_mean(name_or_path, shipped())
+        near = near.replace("known:", "name a TOML file, or one that ships with hedgerow:")
+        raise InvalidInput(f"cannot read the experiment {path}: {error.strerror}{near}") from error
 
 
 def line_of(text: str, where: Where) -> int | None:

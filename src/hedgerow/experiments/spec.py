@@ -14,7 +14,7 @@
     layers = [1, 3, 3, 1]
     label = "small"                         # how tables and file names call it; made of the parameters if missing
 
-    [[adversary]]                           # one or more: a kind of losses with its parameters, or "own"
+    [[adversary]]                           # one or more: losses with their parameters, "own", or file = "losses.npz"
     name = "switching"
     period = 1000
 
@@ -37,6 +37,7 @@ root (`root_seed` None) the cell's seed is itself the seed of world, learner and
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -46,14 +47,16 @@ from typing import Any, NamedTuple
 
 from numpy.random import SeedSequence
 
-from hedgerow.checks import positive_share, seed_number, short_repr, whole_number
+from hedgerow.checks import did_you_mean, num_episodes, positive_share, seed_number, short_repr, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.components import FILE, PLUG_IN, BuiltWorld, ComponentSpec, SpecError
+from hedgerow.experiments.components import FILE, PLUG_IN, BuiltWorld, ComponentSpec, SpecError, without_path
 from hedgerow.experiments.isolation import Beat
 from hedgerow.experiments.options import LIMIT, checked_limit
 from hedgerow.experiments.plugins import is_foreign, is_ours
 from hedgerow.experiments.source import Source, Where, find
+from hedgerow.learners.api import DELTA
+from hedgerow.learners.ops.settings import DEFAULT_PRESET
 from hedgerow.registry import learners
 from hedgerow.results.manifest import PARTS, canonical, cell_hash, cell_id, fingerprint
 
@@ -96,6 +99,7 @@ class CellSpec:
     def data(self) -> dict[str, Any]:
         """The cell as plain data, as files hold it."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"world": without_path(self.world), "adversary": without_path(self.adversary)}
         return {name: value for name, value in values.items() if value is not None or name == "root_seed"}
 
     @cached_property
@@ -202,7 +206,10 @@ class Experiment:
             "delta": self.delta,
             "trace": self.trace,
             **({"declined": SKIP} if self.skips else {}),
-            **{kind: [{**item.given, "label": item.label} for item in items] for kind, items in entries.items()},
+            **{
+                kind: [{**without_path(item.given), "label": item.label} for item in items]
+                for kind, items in entries.items()
+            },
         }
 
 
@@ -220,8 +227,8 @@ def parse(source: Source, beat: Beat | None = None) -> Experiment:
     data = source.data()
     for key in data:
         if key not in TOP:
-            advice = "; write [[world]]" if key == "instance" else ""
-            raise source.mistake((key,), f"unknown entry{advice}; an experiment has: {', '.join(TOP)}")
+            near = "; write [[world]]" if key == "instance" else did_you_mean(key, TOP)
+            raise source.mistake((key,), f"unknown entry{near.replace('known:', 'an experiment has:')}")
     reader = _Reader(source, data)
     numbers = {key: reader.number(key, check, default) for key, (check, default) in NUMBERS.items()}
     skips = numbers.pop("declined") == SKIP
@@ -278,7 +285,7 @@ class _Reader:
     def _entry(self, key: str, number: int, table: Mapping[str, Any]) -> SpecEntry:
         where = (key, number)
         given = {name: value for name, value in table.items() if name != "label"}
-        if key == "world" and "name" not in given and FILE in given:
+        if key != "learner" and "name" not in given and FILE in given:
             given = {"name": FILE, **given}
         if not isinstance(given.get("name"), str):
             raise self.source.mistake(
@@ -293,8 +300,27 @@ class _Reader:
 
 def default_label(key: str, given: ComponentSpec) -> str:
     """How a part of an experiment is called that has no label; `key` is world, adversary or learner."""
-    named = {"preset": "paper", **given} if key == "learner" and _has_presets(given["name"]) else given
-    return components.default_label(named, _QUIET[key])[:LONGEST_LABEL]
+    named = {"preset": DEFAULT_PRESET, **given} if key == "learner" and _has_presets(given["name"]) else given
+    return label_of(named, _QUIET[key])[:LONGEST_LABEL]
+
+
+def label_of(given: ComponentSpec, quiet: tuple[str, ...] = ()) -> str:
+    """The name of a part and what was given; the keys in `quiet` are understood without their name."""
+    words = [str(given["name"]).rpartition(":")[2]]
+    for key, value in given.items():
+        if key != "name":
+            words.append(_in_label(value) if key in quiet else f"{key}={_in_label(value)}")
+    return "-".join(words)
+
+
+def _in_label(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(item, int) for item in value) and len(value) <= 12:
+        return "x".join(map(str, value))
+    if isinstance(value, list):
+        return hashlib.sha256(repr(value).encode()).hexdigest()[:6]
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("/", "+")
 
 
 def _has_presets(name: str) -> bool:
@@ -302,17 +328,17 @@ def _has_presets(name: str) -> bool:
 
 
 def _lengths(value: Any) -> tuple[int, ...]:
-    return _distinct("the number of episodes", value if isinstance(value, list) else [value], 1)
+    return _distinct(num_episodes, value if isinstance(value, list) else [value])
 
 
 def _seeds(value: Any) -> tuple[int, ...]:
     if isinstance(value, list):
-        return _distinct("a seed", value, 0)
+        return _distinct(lambda seed: whole_number("a seed", seed, 0), value)
     return tuple(range(min(whole_number("the number of seeds", value, 1), MOST_CELLS + 1)))
 
 
-def _distinct(what: str, values: list[Any], least: int) -> tuple[int, ...]:
-    numbers = tuple(whole_number(what, value, least) for value in values)
+def _distinct(check: Callable[[Any], int], values: list[Any]) -> tuple[int, ...]:
+    numbers = tuple(map(check, values))
     if not numbers:
         raise InvalidInput("the list is empty")
     if len(set(numbers)) != len(numbers):
@@ -336,7 +362,7 @@ NUMBERS: Mapping[str, tuple[Callable[[Any], Any], Any]] = {
     "seed": (seed_number, 0),
     "episodes": (_lengths, None),
     "seeds": (_seeds, None),
-    "delta": (lambda value: positive_share("delta", value, below_one=True), 0.01),
+    "delta": (lambda value: positive_share("delta", value, below_one=True), DELTA),
     "trace": (_flag, False),
     "declined": (_choice, REFUSE),
     "limit": (checked_limit, LIMIT),
@@ -368,6 +394,10 @@ class _Trial:
         self.resolved: dict[tuple[str, str, int], ComponentSpec] = {}
         self.declined: list[SkippedCell] = []
         self._worlds: dict[str, BuiltWorld] = {}  # by their description: most do not depend on the number of episodes
+        entries = (*experiment.worlds, *experiment.adversaries, *experiment.learners)
+        self._build_world = (
+            components.build_world if any(item.is_foreign for item in entries) else components.shared_world
+        )
 
     def run(self) -> None:
         for item in self.experiment.learners:
@@ -387,7 +417,7 @@ class _Trial:
         key = canonical(part)
         known = key in self._worlds
         if not known:
-            self._worlds[key] = self._placed(item, components.build_world, part, self.folder)
+            self._worlds[key] = self._placed(item, self._build_world, part, self.folder)
         if not known or self.experiment.skips:  # what is declined may depend on the number of episodes
             for learner in self.experiment.learners:
                 self._check(item, episodes, learner, self._try_learner, learner, item, self._worlds[key], episodes)

@@ -11,7 +11,10 @@ manifest, at most once a second.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,9 +22,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.checks import type_name
+from hedgerow._late import late
+from hedgerow.checks import type_name, whole_number
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import backends
+from hedgerow.experiments.objects import written
 from hedgerow.experiments.options import LIMIT, RunOptions
 from hedgerow.experiments.plugins import PluginCollector, record
 from hedgerow.experiments.progress import Listener, watcher
@@ -64,7 +69,7 @@ class Tally:
 
 
 def sweep(
-    experiment: str | os.PathLike[str],
+    experiment: str | os.PathLike[str] | Mapping[str, Any],
     directory: str | os.PathLike[str],
     *,
     processes: int | None = None,
@@ -78,7 +83,8 @@ def sweep(
     In a script, call it below `if __name__ == "__main__":`, because worker processes import the script.
 
     Args:
-        experiment: The path of a TOML file, or the name of an experiment that ships, such as `quickstart`.
+        experiment: The path of a TOML file, the name of an experiment that ships, such as `quickstart`, or a mapping
+            with the entries of such a file, whose `world`, `adversary` and `learner` may be all that `compare` takes.
         directory: Where the results go.
         processes: Worker processes on this machine; one per core by default. With 1, cells run in this process, those
             with learners, worlds or adversaries of others in one beside it.
@@ -102,23 +108,144 @@ def sweep(
         >>> results.summary().num_rows  # doctest: +SKIP
         8
     """
-    if not isinstance(experiment, str | os.PathLike):
-        raise InvalidInput(f"an experiment is the path of a TOML file or a name, not {type_name(experiment)}")
-    loaded = read(find(os.fspath(experiment)), limit)
-    options = RunOptions(None if scheduler else processes, scheduler=scheduler, limit=limit, resume=resume)
-    tally = run_experiment(loaded, directory, options, watcher(not progress))
+    options, target = _options(processes, scheduler, limit, resume), atomic.checked_path(directory)
+    if isinstance(experiment, Mapping):
+        tally = _run_given("sweep", experiment, target, options, progress)
+    elif isinstance(experiment, str | os.PathLike):
+        loaded = read(find(os.fspath(experiment)), limit)
+        tally = run_experiment(loaded, target, options, watcher(not progress))
+    else:
+        raise InvalidInput(
+            f"an experiment is the path of a TOML file, a name or a mapping, not {type_name(experiment)}"
+        )
+    _check_complete(tally, f"are in {target}; resume=True runs")
+    return store.open(target)
+
+
+def compare(
+    worlds: Any,
+    learners: Any,
+    losses: Any = None,
+    *,
+    seeds: int | Sequence[int] = 20,
+    episodes: int | float | str | Sequence[int | float | str],
+    delta: float = 0.01,
+    seed: int = 0,
+    declined: str = "refuse",
+    directory: str | os.PathLike[str] | None = None,
+    processes: int | None = None,
+    scheduler: str = "",
+    progress: bool = True,
+    limit: float | None = None,
+    title: str = "",
+) -> Results:
+    """Compare learners in worlds, against losses, over many seeds.
+
+    Every learner meets every world and all losses, with every seed: each combination is a cell, the same cell with the
+    same hash as in a TOML file that says so (`hr.sweep`, `hedgerow compare`). The same call again, with the same
+    directory, goes on where the last one ended.
+
+    `worlds`, `learners` and `losses` are each one thing, a list, or a mapping {label: thing}. A thing may be a name, or
+    a table {"name": ..., parameters} as in TOML, whose name may be a class or a function. In a script, call it below
+    `if __name__ == "__main__":`, because worker processes import the script.
+
+    Args:
+        worlds: Names, tables, functions that make a world, or worlds: a CMDP, or what `hr.worlds.make`,
+            `hr.from_table` and `hr.unroll` return; of a GymWorld with exact scores its model. Worlds that are no
+            entries of the catalogue are written into the directory.
+        learners: Names, tables, or classes, also of your own. A learner that needs a baseline takes the one that the
+            world offers, unless its table says otherwise: a table alone means what it means in a TOML file.
+        losses: Names, tables, classes, losses of `hr.losses`, or one loss for all episodes, (num_rows,) or (states,
+            actions). None is the world's own loss. A name or a table without a seed draws other losses for every seed;
+            an object has its own seed, and the same losses for all. One of more than 20,000 numbers is written into the
+            directory.
+        seeds: How many seeds, or a list of them.
+        episodes: How many episodes, such as 10_000 or 1e5, or a list of such numbers.
+        delta: The failure probability, in (0, 1).
+        seed: The number that all chance comes from.
+        declined: "skip" leaves out worlds that a learner declines, and says so in the results; "refuse" is an error.
+        directory: Where the results go. None takes a temporary directory, which is removed when the results are no
+            longer used, or at the end of the program.
+        processes: Worker processes on this machine; one per core by default. With 1, cells run in this process, those
+            with learners, worlds or losses of your own in one beside it.
+        scheduler: The address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, in the place of `processes`.
+        progress: Show what is going on.
+        limit: Seconds that an episode of a learner of your own may take; None for 60, infinite for no limit.
+        title: What pages say above; the empty text for "compare".
+
+    Returns:
+        The results, as `hr.results.open(directory)` gives them: `summary()`, `plot()`, `leaderboard()`, and the page
+        `compare.html` in `results.directory`; `hr.report(results)` writes that of every learner.
+
+    Raises:
+        InvalidInput: If something is wrong, with its place, or the directory holds something else. Nothing is written
+            then.
+        HedgerowError: If cells failed; all others have run. Also if code of others ends its process or takes too long
+            when it is tried, before anything runs.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> results = hr.compare(
+        ...     "ev-workday",
+        ...     {"safe": "s-ops", "careless": hr.UOBREPS},
+        ...     seeds=2,
+        ...     episodes=50,
+        ...     processes=1,
+        ...     progress=False,
+        ... )
+        >>> len(results.cells), [standing.learner for standing in results.leaderboard().blocks[0].standings]
+        (4, ['safe', 'careless'])
+    """
+    options = _options(processes, scheduler, limit, resume=True)
+    given: dict[str, Any] = {
+        "title": title, "seed": seed, "seeds": seeds, "episodes": episodes, "delta": delta, "declined": declined,
+        "world": worlds, "adversary": losses, "learner": learners,
+    }  # fmt: skip
+    temporary = directory is None
+    target = Path(tempfile.mkdtemp(prefix="hedgerow-")) if directory is None else atomic.checked_path(directory)
+    try:
+        tally = _run_given("compare", given, target, options, progress)
+        how = "are lost; name a directory to keep them and to run" if temporary else f"are in {target}; call again for"
+        _check_complete(tally, how)
+        results = store.open(target)
+        late("report.board:write_board")(results)
+    except BaseException:
+        if temporary:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
+    if temporary:
+        weakref.finalize(results, shutil.rmtree, target, ignore_errors=True)
+    return results
+
+
+def _options(processes: int | None, scheduler: str, limit: float | None, resume: bool) -> RunOptions:
+    if not isinstance(scheduler, str):
+        raise InvalidInput(f"the scheduler is an address such as 'tcp://10.0.0.1:8786', not {type_name(scheduler)}")
+    number = None if scheduler or processes is None else whole_number("the number of processes", processes, 1)
+    return RunOptions(number, scheduler=scheduler, limit=limit, resume=resume)
+
+
+def _run_given(name: str, given: Mapping[str, Any], target: Path, options: RunOptions, progress: bool) -> Tally:
+    """Run an experiment whose parts may be objects."""
+    experiment = written(name, given, target)
+    with experiment.kept(target):
+        loaded = read(experiment.source, options.limit, offered=experiment.offered)
+        return run_experiment(loaded, target, options, watcher(not progress))
+
+
+def _check_complete(tally: Tally, others: str) -> None:
+    """Raise what has become of a sweep that did not finish; `others` says where the finished cells are."""
     if tally.interrupted:
         raise KeyboardInterrupt
     if tally.failed:
         cell, reason = next(iter(tally.failed.items()))
         raise HedgerowError(
-            f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others are in "
-            f"{directory}; resume=True runs the failed ones again"
+            f"{len(tally.failed)} of {tally.total} cells failed; the first is {cell}: {reason}. The others {others} "
+            "the failed ones again"
         )
     if not tally.complete:
         left = tally.total - tally.skipped - tally.done
-        raise HedgerowError(f"{left} of {tally.total} cells are missing in {directory}; resume=True runs them")
-    return store.open(directory)
+        raise HedgerowError(f"{left} of {tally.total} cells are missing; the others {others} them")
 
 
 def run_experiment(
@@ -182,9 +309,8 @@ def run_cells(
     finally:
         watch.stop()
         books.close()
-    done = len(store.finished(target, {cell.id: cell.hash for cell in waiting}))
     skipped, seconds = len(chosen) - len(waiting), time.perf_counter() - begun
-    return Tally(target, len(chosen), skipped, done, books.failed, seconds, interrupted, found.damaged)
+    return Tally(target, len(chosen), skipped, books.done, books.failed, seconds, interrupted, found.damaged)
 
 
 def stored_experiment(directory: str | os.PathLike[str], limit: float | None = None) -> Experiment:
@@ -294,11 +420,12 @@ def _cores() -> int:
 
 
 class _Books:
-    """Writes result files at once, and the manifest now and then."""
+    """Writes result files at once, and now and then the manifest, after the names of the files were made durable."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.failed: dict[str, str] = {}
+        self.done = 0
         self._attempts: Counter[str] = Counter()
         self._notes: dict[str, Any] = {}
         self._written = time.monotonic()
@@ -310,7 +437,7 @@ class _Books:
         """Store the outcome of a cell: its files first, then its entry in the manifest."""
         for path, content in outcome.files.items():
             # An existing file is no finished cell: finished ones were not run.
-            atomic.save(self.directory / path, content, overwrite=True)
+            atomic.save(self.directory / path, content, overwrite=True, sync_name=False)
         note: dict[str, Any] = {
             "status": "failed" if outcome.failed else "done",
             "error": outcome.error or None,
@@ -321,11 +448,15 @@ class _Books:
         if outcome.failed:
             self.failed[cell.id] = outcome.error
             note |= {"details": outcome.details, "hash": cell.hash, "spec": cell.data}
+        else:
+            self.done += 1
         self._notes[cell.id] = note
         if time.monotonic() - self._written > BETWEEN_NOTES:
             self.close()
 
     def close(self) -> None:
         if self._notes:
+            for folder in (store.TRACES, store.CELLS):
+                atomic.sync_folder(self.directory / folder)
             update_manifest(self.directory, {"cells": self._notes})
         self._notes, self._written = {}, time.monotonic()

@@ -35,7 +35,7 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
     """Compile kernels inside this block; another process compiles those of the projection, unless `alone`."""
     from numba import config
 
-    from hedgerow.compiling import linking
+    from hedgerow.compiling import kernels
     from hedgerow.compiling.warmup import announcer, companion, seconds_ahead
     from hedgerow.learners.ops.loop import run_block
     from hedgerow.learners.ops.step import learn, project_weights
@@ -45,7 +45,7 @@ def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[No
         with nullcontext() if shown else announcer.whole("what is left", 1.0, shown):
             yield
         return
-    alone = alone or not linking.AVAILABLE  # plain numba shares nothing
+    alone = alone or not kernels.AVAILABLE  # plain numba shares nothing
     ahead_of_us = seconds_ahead(programs) if alone else seconds_ahead(programs, without=project_weights)
     with announcer.whole("the kernels", ahead_of_us, shown):
         if alone:
@@ -84,11 +84,11 @@ def smallest_world() -> CMDP:
 
 def _compile_loop() -> None:
     """Compile the loop of simulations from its outermost kernel inwards: the companion compiles the innermost ones."""
-    from hedgerow.learners.ops.audit import MirrorWatcher
+    from hedgerow.learners.ops.loop import MirrorWatcher
     from hedgerow.simulation.run import Simulation
 
     world = smallest_world()
-    watcher = Simulation(world, [0.0], _learner_that_calls_nothing(world)).watcher
+    watcher = Simulation(world, _learner_that_calls_nothing(world), [0.0]).watcher
     if isinstance(watcher, MirrorWatcher):
         watcher.compile()
 
@@ -153,7 +153,7 @@ def _simulate(world: CMDP, step_wise: bool, field: bool = False) -> None:
         hasty = {"confidence_scale": 1e-6} if name == "cv-ops" else {}  # its search ends at once
         part = components.complete_learner({"name": name, **hasty})
         learner = components.build_learner(part, components.BuiltWorld(world), EPISODES, 0.1, 0, losses=Fixed(silent))
-        simulate(world, silent, learner, progress=False, step_wise=step_wise)
+        simulate(world, learner, silent, progress=False, step_wise=step_wise)
         if step_wise:
             copy.copy(learner)  # as from a file
         if isinstance(learner, LPLearner):
@@ -198,7 +198,7 @@ def _solve_the_rare(_: CMDP) -> None:
     from hedgerow.learners.ops.sv_ops import SVOPS
     from hedgerow.model.kernel_layout import index_of
     from hedgerow.model.layout import Layout
-    from hedgerow.planning.robust import least_cost, robust_scratch
+    from hedgerow.planning.decomposition import least_cost, robust_scratch
     from hedgerow.projection.direction import maximise_quadratic
     from hedgerow.projection.problem import ProjectionProblem
     from hedgerow.projection.solve import project
@@ -206,7 +206,7 @@ def _solve_the_rare(_: CMDP) -> None:
 
     learner = SVOPS(smallest_world().view(), EPISODES, 0.1, confidence_scale=1e-6)
     with warnings.catch_warnings(category=InfeasibleWarning, action="ignore"):
-        simulate(smallest_world(), [0.0], learner, progress=False)
+        simulate(smallest_world(), learner, [0.0], progress=False)
     layout = Layout((1, 1), 2)
     project(ProjectionProblem(layout, np.zeros(2), np.ones(2), np.ones(2), [[0.0, 1.0]], [0.0]))
     maximise_quadratic(np.eye(1), np.zeros((5, 2)), 1)

@@ -36,9 +36,8 @@ from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 from hedgerow.planning import offline
 from hedgerow.results import store
-from hedgerow.simulation.arguments import NUM_MARKS, checkpoints
 from hedgerow.simulation.result import Run
-from hedgerow.simulation.run import FEWEST_EPISODES, MOST_EPISODES, SOON, Simulation, simulate
+from hedgerow.simulation.run import FEWEST_EPISODES, MOST_EPISODES, NUM_MARKS, SOON, Simulation, checkpoints, simulate
 
 Tick = Callable[[int], None]
 """Called with the number of episodes done."""
@@ -79,8 +78,8 @@ def run_cell(
     marks = checkpoints(episodes, NUM_MARKS if cell.marks is None else cell.marks)
     closely = dict(cell.watch or {})
     simulation = Simulation(
-        world.cmdp, adversary, learner, seeds.simulation, episodes=episodes, marks="all" if trace else marks,
-        audit=closely.pop("audit", False), watch=closely,
+        world.cmdp, learner, adversary, seeds.simulation, episodes=episodes, marks="all" if trace else marks,
+        audit=closely.pop("audit", False), watch=closely, baseline=world.reference, terms=world.terms,
     )  # fmt: skip
     if simulation.first:
         raise InvalidInput(f"a new learner says that it has observed {simulation.first} episodes already")
@@ -104,7 +103,7 @@ def run_cell(
     _ = run.regret_so_far  # an optimum for each checkpoint: its time belongs here
     scored = time.perf_counter()
     seconds = {"build": built - begun, "loop": played - built, "score": scored - played, "total": scored - begun}
-    facts: dict[str, float | str] = {"slater": rho}
+    facts: dict[str, float | str] = {"slater": rho, "reference": components.reference_name(world)}
     if cell.learner.get("baseline") == "offered":
         facts["baseline_taken"] = components.baseline_taken(cell.learner, world)
     return CellRun(run, seconds, facts, whole if trace else None)
@@ -210,7 +209,7 @@ def _ready(task: Task, beat: Beat) -> CellOutcome:
 def load_referee() -> None:
     """Load or compile the kernels that every simulation needs."""
     world = smallest_world()
-    simulate(world, [0.0], Still(world.view()), progress=False, episodes=1)
+    simulate(world, Still(world.view()), [0.0], progress=False, episodes=1)
 
 
 class Still:

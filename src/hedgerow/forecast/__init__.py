@@ -2,9 +2,9 @@
 
 lambda, the probability of the baseline, depends on the upper bound U of the costs of the learner's policy, and U on
 what was seen. What will be seen is unknown beforehand; under a *stated* model it can be computed. `model` says what is
-assumed and what would have been seen after t episodes, `bounds` what the package's own intervals make of it and how
-lambda and exploration depend on each other, `summary` which rows keep lambda large, what knowledge would help and what
-recorded episodes are worth, as plain data. `preflight` looks at a problem before a run. The aggregate certificate is
+assumed, what would have been seen after t episodes, what the package's own intervals make of it and how lambda and
+exploration depend on each other, `summary` which rows keep lambda large, what knowledge would help and what recorded
+episodes are worth, as plain data. `preflight` looks at a problem before a run. The aggregate certificate is
 left out: it needs real episodes, and makes lambda no larger.
 """
 
@@ -14,3 +14,7 @@ from hedgerow.forecast.model import Model, assumed_model, true_model
 from hedgerow.forecast.summary import forecast
 
 __all__ = ["Model", "assumed_model", "forecast", "true_model"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

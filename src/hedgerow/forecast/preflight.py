@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, did_you_mean, short_repr
 from hedgerow.compiling.bundles import Bundle, Record
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, transition_radius
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
-from hedgerow.experiments.components import BuiltWorld, own_baselines
+from hedgerow.experiments.components import BuiltWorld
 from hedgerow.forecast.model import Model, assumed_model, true_model
 from hedgerow.forecast.summary import BaselineForecast, forecast, log_value
 from hedgerow.learners.api import checked_baseline_costs
@@ -36,10 +36,9 @@ from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import evaluate, occupancy, row_occupancy, uniform_policy
+from hedgerow.model.occupancy import backward_induction, evaluate, occupancy, row_occupancy, uniform_policy
 from hedgerow.model.view import View
-from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
+from hedgerow.planning import baselines, offline
 from hedgerow.registry import learners
 from hedgerow.simulation.run import Simulation
 from hedgerow.worlds.world import is_free, price_of
@@ -76,6 +75,10 @@ def examine(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
     reached = reachable_states(cmdp)
     state = feasibility(cmdp)
     lost = [layout.describe_state(int(x)) for x in (~reached).nonzero()[0]]
+    future: dict[str, Any] = {"forecast": None, "log": None}
+    if state["feasible"]:  # with the true world as the model
+        model = true_model(cmdp, None if world is None else world.loss)
+        future = _forecasts(asked, cmdp.view(), model, world_baseline(world, cmdp))
     return {
         "problem": asked.problem,
         "description": None if world is None else world.description,
@@ -96,14 +99,8 @@ def examine(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
         "runs": probe_learners(cmdp, episodes, delta) if asked.probe else None,
         "process_bytes": process_bytes(),
         "known": cmdp.knowledge.described(layout, cmdp.constraint_names),
-        **(_future(asked, world, cmdp) if state["feasible"] else {"forecast": None, "log": None}),
+        **future,
     }
-
-
-def _future(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
-    """The forecast for S-OPS with the true world as the model, and with a log."""
-    model = true_model(cmdp, None if world is None else world.loss)
-    return _forecasts(asked, cmdp.view(), model, world_baseline(world, cmdp))
 
 
 def examine_view(asked: Request, view: View) -> dict[str, Any]:
@@ -177,20 +174,20 @@ def reachable_states(cmdp: CMDP) -> NDArray[np.bool_]:
 def feasibility(cmdp: CMDP) -> dict[str, Any]:
     """rho, the safest policy, and the proof in words."""
     best = offline.slater(cmdp)
-    names, m = cmdp.constraint_names, cmdp.num_constraints
+    margins = _by_name(cmdp, cmdp.thresholds - best.costs)
+    strictly = {"costs": _by_name(cmdp, best.costs), "margins": margins, "policy": best.policy.tolist()}
     return {
         "feasible": best.margin >= -offline.TOL_FEASIBLE,
-        "rho": best.margin if m else None,
+        "rho": best.margin if cmdp.num_constraints else None,
         "certificate": _certificate(cmdp, best),
-        "multipliers": dict(zip(names, best.multipliers.tolist(), strict=True)),
-        "strictly_feasible": {
-            "costs": dict(zip(names, best.costs.tolist(), strict=True)),
-            "margins": dict(zip(names, (cmdp.thresholds - best.costs).tolist(), strict=True)),
-            "policy": best.policy.tolist(),
-        }
-        if best.margin > 0.0
-        else None,
+        "multipliers": _by_name(cmdp, best.multipliers),
+        "strictly_feasible": strictly if best.margin > 0.0 else None,
     }
+
+
+def _by_name(cmdp: CMDP, values: FloatArray) -> dict[str, float]:
+    """Numbers (m,) by the names of the constraints."""
+    return dict(zip(cmdp.constraint_names, values.tolist(), strict=True))
 
 
 def _certificate(cmdp: CMDP, best: offline.SlaterPoint) -> str:
@@ -242,7 +239,7 @@ def offline_summary(world: World, feasible: bool = True) -> dict[str, Any]:
     if feasible:
         best = offline.optimum(cmdp, loss)
         policies["optimum"] = _policy(world, best.policy, best.gap)
-        multipliers = dict(zip(cmdp.constraint_names, best.multipliers.tolist(), strict=True))
+        multipliers = _by_name(cmdp, best.multipliers)
     policies["safest"] = _policy(world, safest.policy, safest.gap)
     golden, frozen = world.golden, None
     if golden is not None:
@@ -271,7 +268,7 @@ def _policy(world: World, policy: FloatArray, gap: float) -> dict[str, Any]:
     return {
         "loss": values.loss,
         "source_value": world.source_value(values.loss),
-        "costs": dict(zip(world.cmdp.constraint_names, values.costs.tolist(), strict=True)),
+        "costs": _by_name(world.cmdp, values.costs),
         "gap": gap,
     }
 
@@ -294,21 +291,18 @@ def baseline_choices(world: Any) -> list[dict[str, Any]]:
     found = [_choice("Slater: the largest margin", cmdp, loss, safest.policy)]
     for name, share in SHARES.items():
         found.append(_choice(name, cmdp, loss, offline.strictly_feasible(cmdp, share * safest.margin, loss).policy))
-    for kind, safe in own_baselines(world).items():
-        found.append(_choice(NAMES[kind], cmdp, loss, safe.policy))
-    return found
+    return found + [_choice(NAMES[kind], cmdp, loss, safe.policy) for kind, safe in baselines.offered_by(world).items()]
 
 
 def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict[str, Any]:
     values = evaluate(cmdp, policy, loss)
-    costs = dict(zip(cmdp.constraint_names, values.costs.tolist(), strict=True))
     margin = float(np.min(cmdp.thresholds - values.costs))
-    return {"policy": name, "loss": values.loss, "costs": costs, "margin": margin}
+    return {"policy": name, "loss": values.loss, "costs": _by_name(cmdp, values.costs), "margin": margin}
 
 
 def world_baseline(world: Any, cmdp: CMDP) -> BaselineForecast:
     """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
-    for kind, safe in own_baselines(world).items():
+    for kind, safe in baselines.offered_by(world).items():
         return BaselineForecast(np.array(safe.costs), NAMES[kind])
     return BaselineForecast(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
 
@@ -328,7 +322,7 @@ def stated_baseline(view: View, stated: str | None, otherwise: BaselineForecast)
     for name, value in given.items():
         beta[view.constraint_names.index(name)] = value
     missing = [name for name in view.constraint_names if name not in given]
-    words = "as told" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
+    words = "as given" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
     return BaselineForecast(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
 
 
@@ -418,14 +412,13 @@ def probe_learners(cmdp: CMDP, episodes: int, delta: float) -> list[dict[str, An
 
 def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]:
     try:
-        preset = {"preset": "sharp"} if components.has_presets(learners.find(name)) else {}
-        part = components.complete_learner({"name": name, **preset})
+        part = components.complete_learner({"name": name})
         learner = components.build_learner(
             part, BuiltWorld(cmdp), episodes, delta, 0, losses=oblivious.Switching(period=1000)
         )
     except HedgerowError as error:
         return {"learner": name, "refused": str(error)}
-    simulation = Simulation(cmdp, oblivious.Switching(period=1000), learner, 0)
+    simulation = Simulation(cmdp, learner, oblivious.Switching(period=1000), 0)
     simulation.advance(min(PROBE_EPISODES, episodes))  # compiled code is loaded here
     first, begun = simulation.done, time.perf_counter()
     while simulation.done < episodes and time.perf_counter() - begun < PROBE_SECONDS:
@@ -442,13 +435,19 @@ def _probe(cmdp: CMDP, name: str, episodes: int, delta: float) -> dict[str, Any]
 
 
 def num_bytes(value: Any) -> int:
-    """The bytes of all arrays in a tree of tuples, bundles and records."""
+    """The bytes of all arrays in a tree of tuples, bundles and records; bundles share arrays, and each counts once."""
+    return sum({array.ctypes.data: array.nbytes for array in _arrays(value)}.values())
+
+
+def _arrays(value: Any) -> Iterator[NDArray[Any]]:
     if isinstance(value, Bundle):
         value = tuple(value.as_dict().values())
     if isinstance(value, tuple):
-        return sum(map(num_bytes, value))
+        for each in value:
+            yield from _arrays(each)
     array = value.values if isinstance(value, Record) else value
-    return int(array.nbytes) if isinstance(array, np.ndarray) else 0
+    if isinstance(array, np.ndarray):
+        yield array
 
 
 def process_bytes() -> int | None:

@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray
-from hedgerow.confidence.balls import ACCURACY, ball_value
-from hedgerow.forecast.bounds import Bounds, Forecaster, LambdaForecast, LambdaRange
-from hedgerow.forecast.model import Model
+from hedgerow.confidence.balls import ACCURACY, BallRow, ball_value
+from hedgerow.display.numbers import fixed
+from hedgerow.forecast.model import Bounds, Forecaster, LambdaForecast, LambdaRange, Model
+from hedgerow.learners.ops.b_ops import budget_share
 from hedgerow.learners.ops.s_ops import SOPS, largest_mixing
+from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
 from hedgerow.model.view import View
@@ -69,17 +71,16 @@ def _nominal(caster: Forecaster, V: FloatArray) -> FloatArray:
 def _ahead(caster: Forecaster, bounds: Bounds, V: FloatArray, with_balls: bool) -> FloatArray:
     """(num_rows,): the largest p . V that boxes, and balls if they are used, allow."""
     layout, boxes, balls = caster.view.layout, bounds.boxes, bounds.balls
-    found = np.zeros(layout.num_rows)
+    successor, found = index_of(layout).successor, np.zeros(layout.num_rows)
     for r in range(layout.num_rows):
         triples = slice(int(layout.row_start[r]), int(layout.row_start[r + 1]))
         values = V[layout.successor[triples]]
         found[r] = _largest_in_box(values, boxes.lower[triples], boxes.upper[triples])
         if with_balls and caster.wide[r]:
-            size, start = len(values), triples.start
-            near = ball_value(
-                balls.moves, start, size, int(balls.visits[r]), float(balls.radius[r]), layout.successor, start, V,
-                ACCURACY,
-            )  # fmt: skip
+            # Not `row_of_balls`: a kernel cannot return the arrays of a bundle to Python, which would own them.
+            start, size = np.uint64(triples.start), np.uint64(triples.stop - triples.start)
+            row = BallRow(balls.moves, start, int(balls.visits[r]), successor, start, size, V)
+            near = ball_value(row, float(balls.radius[r]), ACCURACY)
             found[r] = min(found[r], near)
     return found
 
@@ -140,7 +141,7 @@ def wishes(view: View, model: Model, rows: IntArray, episodes: int) -> Iterator[
         yield WhatIf("that the costs of one episode are independent of each other", _independent(view))
     half = np.where(0.5 * view.ceilings > view.thresholds, 0.5 * view.ceilings, view.ceilings)
     if np.any(half < view.ceilings):  # a ceiling at the threshold would leave nothing to learn
-        yield WhatIf("that an episode costs half of its present ceiling at most", view.knowing(most_costs=half))
+        yield WhatIf("that an episode costs half of its present ceiling at most", view.knowing(max_episode_cost=half))
     yield WhatIf(f"a log of {episodes:,} episodes of uniform actions", view, episodes)
 
 
@@ -229,7 +230,7 @@ def log_value(view: View, path: str, beta: FloatArray, episodes: int, delta: flo
     log = Log.read(view, path)
     bare, taught = _learner(view, beta, episodes, delta), _learner(view, beta, episodes, delta)
     taught.absorb(log)
-    counts, laws = taught.core.state.counts, taught.core.rule.box.laws
+    counts, laws = taught.core.state.counts, taught.core.sets.rule.box.laws
     visits, costs = counts.num_visits[laws.moves_at], counts.num_costs[laws.costs_at]
     unseen = np.flatnonzero(visits == 0)
     return {
@@ -315,6 +316,7 @@ def forecast(view: View, model: Model, baseline: BaselineForecast, episodes: int
         "worst": None if worst is None or alone[worst] <= 0.0 else view.constraint_names[worst],
         "rows": [] if worst is None else _rows(best, slacks[worst], rows, episodes),
         "wishes": _granted(view, model, beta, rows, episodes, delta) if last.most > 0.0 else [],
+        "budget": budget_share(view, beta, episodes, delta),
         "verdict": verdict(episodes, mean, last, has_binding=bool(len(view.binding))),
     }
 
@@ -390,9 +392,6 @@ def verdict(episodes: int, mean: LambdaRange, last: LambdaRange, *, has_binding:
 
 
 def _percents(share: LambdaRange) -> str:
-    least, most = _percent(share.least), _percent(share.most)
-    return f"{least} %" if least == most else f"{least} to {most} %"
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.{0 if share >= 0.0995 or share < 0.0005 else 1}f}"
+    """In whole percents, small shares with one decimal."""
+    ends = [fixed(100.0 * end, 1 if 0.0005 <= end < 0.0995 else 0) for end in share]
+    return f"{' to '.join(dict.fromkeys(ends))} %"

@@ -24,10 +24,10 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("hedgerow.gym needs Gymnasium: pip install 'hedgerow[gym]'", name=error.name) from error
 
-from hedgerow.gym.env import CMDPEnv
-from hedgerow.gym.learning import Samples, learn
-from hedgerow.gym.registration import env_id, make_world_env, register_world
+from hedgerow.gym.env import CMDPEnv, env_id, make_world_env, register_world
+from hedgerow.gym.samples import Samples, learn, together
 from hedgerow.gym.world import ClippedWarning, GymWorld
+from hedgerow.importers.gym_table import unroll_gymnasium
 
 __all__ = [
     "CMDPEnv",
@@ -38,6 +38,13 @@ __all__ = [
     "learn",
     "make_world_env",
     "register_world",
+    "together",
+    "unroll_gymnasium",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
 
 register_world()

@@ -15,25 +15,31 @@ moves. `costs_drawn="step"` declares that cost and next state are one fresh draw
 environment whose steps depend on nothing but its state, and a cost function without a memory.
 
 The *support* says which transitions are possible. With P(s'|s,a) > 0 only there, a learner has far less to find out;
-with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing.
+with 17 states in a layer and nothing known, thousands of episodes teach it next to nothing. `stationary=True` declares
+that a state-action pair has one law at all steps, so that what is seen at one step counts for all. Root and ended steps
+cost nothing, and every view says so.
+
+Without a model the expected loss of a policy is unknown, let alone that of the best one. Where the environment has a
+table and it is the truth, `scored="exact"` makes the model of it (`layers.py`): runs are scored by it, learners see
+nothing of it.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from hedgerow.checks import (
     FloatArray,
     IntArray,
+    did_you_mean,
     float_array,
     numeric_array,
     real_number,
@@ -43,96 +49,28 @@ from hedgerow.checks import (
     within,
 )
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.unroll import RewardScale, Unrolled, unroll
+from hedgerow.gym.layers import (
+    TableStep,
+    model_of,
+    over_rows,
+    same_at_all_steps,
+    state_numbers,
+    support_of,
+    table_steps,
+    time_layers,
+)
+from hedgerow.importers.unroll import RewardScale, Unrolled
 from hedgerow.model.episode import Episode
-from hedgerow.model.identity import same_layout
+from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Policy
-from hedgerow.model.view import View
-
-SparseMatrix: TypeAlias = Any
-"""A scipy.sparse array (scipy ships no types)."""
-MOST_TRIPLES = 50_000_000
-"""Of one step, where nothing is known of the support."""
-
-
-# Time layers: which states may follow which, and where a state stands in the layout -----------------------------------
-
-
-def support_of(env: Any, support: str | ArrayLike, S: int, A: int, first_state: int) -> SparseMatrix:
-    """(S * A, S + 1), sparse: which states may follow; the last one is `ended`."""
-    if not isinstance(support, str):
-        given = np.asarray(support, dtype=bool)
-        if given.shape != (S, A, S + 1):
-            raise InvalidInput(f"the support has shape {given.shape}, expected (S, A, S + 1) = {(S, A, S + 1)}")
-        return sparse.csr_array(given.reshape(S * A, S + 1), dtype=np.float64)
-    if support not in ("auto", "known", "full"):
-        raise InvalidInput(f"support is {support!r}; choose 'auto', 'known', 'full', or truth values (S, A, S + 1)")
-    table = getattr(env.unwrapped, "P", None)
-    if support == "full" or (support == "auto" and table is None):
-        if S * A * (S + 1) > MOST_TRIPLES:
-            raise InvalidInput(
-                f"a full support of {S} states and {A} actions has {S * A * (S + 1)} triples in each step, more than "
-                f"{MOST_TRIPLES}; state which transitions are possible"
-            )
-        return sparse.csr_array(np.ones((S * A, S + 1)))
-    if table is None:
-        raise InvalidInput("support='known' needs a table env.unwrapped.P; this environment has none")
-    return _support_of_table(table, S, A, first_state)
-
-
-def _support_of_table(table: Any, S: int, A: int, first_state: int) -> SparseMatrix:
-    """The support of a table P[state][action] of (probability, next state, reward, terminated)."""
-    try:
-        found = {
-            (s * A + a, S if terminated else int(following) - first_state)
-            for s in range(S)
-            for a in range(A)
-            for chance, following, _, terminated in table[s + first_state][a]
-            if chance > 0.0
-        }
-        rows, columns = np.array(sorted(found)).reshape(-1, 2).T
-        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(S * A, S + 1))
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"env.unwrapped.P is no table of (probability, next state, reward, terminated): {error!r}; "
-            "state the support, or use support='full'"
-        ) from error
-
-
-def time_layers(
-    support: SparseMatrix, starts: IntArray, A: int, steps: int, action_names: Sequence[str] | None
-) -> Unrolled:
-    """The time layers. Only the support of the transitions is used, because P is unknown."""
-    S = support.shape[1] - 1
-    count = np.diff(support.indptr)
-    if not count.all():
-        s, a = divmod(int(np.argmin(count)), A)
-        raise InvalidInput(f"the support of state {s}, action {a} is empty")
-    uniform = sparse.diags_array(1.0 / count) @ support
-    first = np.zeros(S + 1)
-    first[starts] = 1.0 / len(starts)
-    return unroll(
-        sparse.vstack([uniform, sparse.csr_array((A, S + 1))], format="csr"),
-        steps,
-        int(starts[0]) if len(starts) == 1 else first,
-        state_names=[*map(str, range(S)), "ended"],
-        action_names=action_names,
-        absorbing=[S],
-    )
-
-
-def state_numbers(unrolled: Unrolled, ended: int) -> IntArray:
-    """(H, S + 1): the state of the layout for each step and state; -1 where there is none."""
-    numbers = np.full((unrolled.horizon, ended + 1), -1, dtype=np.int64)
-    inner = np.flatnonzero(unrolled.state_of >= 0)
-    numbers[unrolled.step_of[inner], unrolled.state_of[inner]] = inner
-    return numbers
-
+from hedgerow.model.view import View, same_layout
 
 CostFunction = Callable[[int, int, int, float, dict[str, Any]], ArrayLike]
 """(state, action, next state, reward, info) -> costs (m,) of a step, all as the environment numbers them"""
 LARGEST_REWARD = 1e300
 TOL_START = 1e-6
+SCORED = ("sampled", "exact")
+"""How runs in a world are scored"""
 
 
 class ClippedWarning(UserWarning):
@@ -179,6 +117,15 @@ class GymWorld:
         costs_drawn: How costs go together with moves: "step" if cost and next state of a step are one fresh draw given
             state and action, as in an environment without memory; "apart" if the costs have nothing to do with the
             moves; "unknown" if neither is known, which turns off the aggregate certificate (`View.knowing`).
+        stationary: Whether transitions and costs of a state and an action are the same at every step. Then a learner
+            counts what it sees at one step for all of them.
+        zero_costs: (S, A) or (m, S, A) booleans: True where a state and an action surely cost nothing; None if that is
+            not known.
+        max_episode_cost: (m,) numbers, or a mapping {name: number}: the most that an episode can cost, such as 1 for a
+            hole that ends it; None if that is not known.
+        scored: "sampled", or "exact" if `env.unwrapped.P` is the truth, with all wrappers. Runs then have the exact
+            expectations of every plan, by this table and the function `costs`, which is called with an empty `info`.
+            Learners see nothing of it.
 
     Raises:
         InvalidInput: If a space is not Discrete, or if an argument is wrong.
@@ -207,6 +154,10 @@ class GymWorld:
         starts: Sequence[int] | None = None,
         action_names: Sequence[str] | None = None,
         costs_drawn: str = "unknown",
+        stationary: bool = False,
+        zero_costs: ArrayLike | None = None,
+        max_episode_cost: ArrayLike | Mapping[str, float] | None = None,
+        scored: str = "sampled",
     ) -> None:
         self.env, self._cost_of = env, costs
         self._first_state, self.num_states = _discrete("observation", getattr(env, "observation_space", None))
@@ -218,11 +169,15 @@ class GymWorld:
         names = tuple(thresholds) if isinstance(thresholds, Mapping) else None
         alpha = np.array(list(thresholds.values())) if isinstance(thresholds, Mapping) else thresholds
         successors = support_of(env, support, self.num_states, self.num_actions, self._first_state)
-        self._unrolled = time_layers(successors, self._starts(starts), self.num_actions, self.steps, action_names)
-        layout = self._unrolled.cmdp.layout
+        self._layers = time_layers(successors, self._starts(starts), self.num_actions, self.steps, action_names)
+        layout = self._layers.cmdp.layout
         view = View(layout, alpha, names or [f"cost {i + 1}" for i in range(np.size(alpha))])  # type: ignore[arg-type]
-        self._view = view.knowing(costs_drawn=costs_drawn) if view.num_constraints else view
-        self._number = state_numbers(self._unrolled, self.num_states)
+        known = same_at_all_steps(self._layers) if _checked_flag("stationary", stationary) else {}
+        if view.num_constraints:
+            known |= {"costs_drawn": costs_drawn, "max_episode_cost": max_episode_cost}
+            known |= {"zero_costs": self._zero_costs(zero_costs, view.num_constraints)}
+        self._view = view.knowing(**known)
+        self._number = state_numbers(self._layers, self.num_states)
         self.unfinished: Episode | None = None
         """What was seen of the episode that the last call of `play` could not finish, aborted where it failed; None if
         it was finished, or if it failed before the first step was over"""
@@ -230,6 +185,10 @@ class GymWorld:
         """Rewards outside the stated range, so far"""
         self.clipped_costs = 0
         """Costs outside [0, 1], so far"""
+        if scored not in SCORED:
+            raise InvalidInput(f"scored is {short_repr(scored)}{did_you_mean(str(scored), SCORED)}")
+        self.model: Unrolled | None = self._modelled() if scored == "exact" else None
+        """The table of the environment in these layers, as a CMDP with its loss, if scores are exact, else None"""
 
     @property
     def void_because(self) -> str:
@@ -253,9 +212,14 @@ class GymWorld:
         return self._view
 
     @property
+    def layout(self) -> Layout:
+        """The layers: one for every step, and one for the start if episodes start in several states."""
+        return self._view.layout
+
+    @property
     def has_root(self) -> bool:
         """Whether the first layer only draws the state in which an episode starts."""
-        return self._unrolled.has_root
+        return self._layers.has_root
 
     def play(self, policy: Policy, rng: Generator) -> Episode:
         """Play `policy` for one episode; the environment's seed and the actions are drawn from `rng`.
@@ -319,16 +283,49 @@ class GymWorld:
             given = info["cost"]
         else:
             raise InvalidInput("the info of a step has no 'cost'; pass costs=function to GymWorld")
-        array = np.atleast_1d(numeric_array("the cost of a step", given))
+        array = np.atleast_1d(numeric_array("the cost of a step", given)).astype(np.float64)
+        if array.shape == (m,) and array.min() >= 0.0 and array.max() <= 1.0:  # neither holds of NaN
+            return array
         if array.shape != (m,) or not np.isfinite(array).all():
             raise InvalidInput(
                 f"the cost of a step is {short_repr(given)}; there are {m} thresholds, so give {m} numbers"
             )
-        clipped = np.clip(array, 0.0, 1.0)
-        if np.any(clipped != array):
-            self._clip("a cost", float(array[clipped != array][0]), "costs lie in [0, 1]; divide them by their largest")
-            self.clipped_costs += int(np.sum(clipped != array))
+        clipped: FloatArray = np.clip(array, 0.0, 1.0)
+        self._clip("a cost", float(array[clipped != array][0]), "costs lie in [0, 1]; divide them by their largest")
+        self.clipped_costs += int(np.sum(clipped != array))
         return clipped
+
+    def _zero_costs(self, given: ArrayLike | None, m: int) -> Any:
+        """(m, num_rows): where costs are surely 0; always so in the root and in ended steps, by construction."""
+        shape = (m, self.num_states, self.num_actions)
+        table = np.zeros(shape, dtype=bool) if given is None else np.asarray(given)
+        if table.dtype != bool or table.shape not in (shape, shape[1:]):
+            raise InvalidInput(
+                f"zero_costs are True or False, of shape (S, A) = {shape[1:]} or (m, S, A) = {shape}; these have shape "
+                f"{table.shape} and type {table.dtype}"
+            )
+        return over_rows(self._layers, np.broadcast_to(table, shape), elsewhere=True)
+
+    def _modelled(self) -> Unrolled:
+        """The model of the table; refused where a run would clip what the table lists."""
+        if getattr(self.env.unwrapped, "P", None) is None:
+            raise InvalidInput("scored='exact' needs a table env.unwrapped.P; this environment has none")
+        steps = table_steps(self.env, self.num_states, self.num_actions, self._first_state)
+        known = getattr(self.env.unwrapped, "initial_state_distrib", None) if self.has_root else None
+        what = "initial_state_distrib of the environment"
+        start = None if known is None else float_array(what, known, (self.num_states,))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ClippedWarning)
+            model = model_of(self._layers, self._view, steps, start, self._outcome, self.scale)
+        if self.void_because:
+            raise InvalidInput(f"the table has numbers outside their range: {self.void_because}; widen it")
+        return model
+
+    def _outcome(self, step: TableStep) -> tuple[float, FloatArray]:
+        """The loss and the costs of an entry of the table."""
+        state, action = divmod(step.row, self.num_actions)
+        before, after = state + self._first_state, step.arrived + self._first_state
+        return self._loss(step.reward), self._costs(before, action + self._first_action, after, step.reward, {})
 
     def _starts(self, given: Sequence[int] | None) -> IntArray:
         """The states, numbered from 0, that an episode may start in."""
@@ -376,6 +373,12 @@ def _discrete(what: str, space: Any) -> tuple[int, int]:
             f"the {what} space must be Discrete, not {type_name(space)}; wrap the environment to number it"
         )
     return int(space.start), int(space.n)
+
+
+def _checked_flag(what: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{what} is True or False, not {short_repr(value)}")
+    return bool(value)
 
 
 def _checked_steps(env: gymnasium.Env[Any, Any], steps: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hedgerow.checks import short_repr, type_name, unmasked
 from hedgerow.errors import FileFormatError, InvalidInput
-from hedgerow.storage import atomic, checksum
+from hedgerow.storage import atomic, datafile
 
 KINDS = "the path of a CSV, Parquet or Arrow file, a table of pyarrow, pandas or polars, a mapping {column: values}"
 MORE_KINDS = {"log": ", or a sequence of hedgerow Episodes"}
@@ -123,16 +123,16 @@ def _from_parquet(path: str, what: str) -> ColumnarSource:
 
     def contents() -> tuple[tuple[str, ...], bool]:
         with opened() as file:
-            return tuple(file.schema_arrow.names), checksum.KEY.encode() in (file.metadata.metadata or {})
+            return tuple(file.schema_arrow.names), datafile.SEAL_KEY.encode() in (file.metadata.metadata or {})
 
     damaged = FileFormatError(
         f"cannot read the {what} {path}, it is damaged: it is not what was sealed. Restore it from a copy; if you "
-        f"changed it on purpose, drop its entry {checksum.KEY!r}, as with table.replace_schema_metadata(None)"
+        f"changed it on purpose, drop its entry {datafile.SEAL_KEY!r}, as with table.replace_schema_metadata(None)"
     )
-    if checksum.has_seal(blob) and not checksum.is_intact(blob):  # before anything in it is interpreted
+    if datafile.has_seal(blob) and not datafile.is_intact(blob):  # before anything in it is interpreted
         raise damaged
     names, sealed = _parsed(contents, path, what)
-    if sealed and not checksum.is_intact(blob):
+    if sealed and not datafile.is_intact(blob):
         raise damaged
     return ColumnarSource(names, lambda chosen: _parsed(lambda: read(chosen), path, what), sealed=sealed)
 

@@ -11,14 +11,6 @@ has exactly one reward, so for *every* policy
     expected reward = H * best - width * expected loss,
 
 which `Unrolled.scale` computes. An action that a state's table lacks is unavailable there.
-
-    >>> P = {0: {0: [(0.5, 0, -1.0, False), (0.5, 1, 3.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
-    >>> world = unroll_gymnasium(P, horizon=2, start=0)
-    >>> world.cmdp.state_labels
-    ('(0, 0)', '(1, 0)', '(1, 1 ended)', 'end')
-    >>> from hedgerow.model.occupancy import evaluate
-    >>> world.scale.total_reward(evaluate(world.cmdp, [1.0, 1.0, 1.0], world.loss).loss)
-    1.5
 """
 
 from __future__ import annotations
@@ -31,7 +23,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hedgerow.checks import BoolArray, FloatArray, IntArray, distinct_names, frozen, real_number, unmasked, whole_number
+from hedgerow.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    distinct_names,
+    frozen,
+    numeric_array,
+    real_number,
+    type_name,
+    whole_number,
+)
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.unroll import RewardScale, Support, Unrolled, checked_start, unroll
 
@@ -56,9 +58,9 @@ class _Parsed(NamedTuple):
 
 
 def unroll_gymnasium(
-    P: GymTable,
+    P: GymTable | Any,
     horizon: int,
-    start: int | ArrayLike,
+    start: int | ArrayLike | None = None,
     *,
     costs: ArrayLike | None = None,
     cost_kind: Literal["bernoulli", "deterministic"] = "bernoulli",
@@ -68,16 +70,17 @@ def unroll_gymnasium(
     action_names: Sequence[str] | None = None,
     support: Support = "known",
 ) -> Unrolled:
-    """Turn a table of Gymnasium, such as `env.unwrapped.P`, into a CMDP with one layer per step.
+    """Turn an environment of Gymnasium that has a table into a CMDP with one layer per step.
 
     A transition that terminates leads to a copy of its successor in which the process has ended and every step earns 0.
     Rewards become losses in [0, 1]; `.scale.total_reward` of the result turns losses back into rewards. An action that
     the table of a state lacks is unavailable there. Below, S and A are the numbers of states and actions of the table.
 
     Args:
-        P: The table: P[state][action] lists (probability, next state, reward, terminated).
+        P: The environment, or its table: P[state][action] lists (probability, next state, reward, terminated).
         horizon: The number H of steps.
-        start: The start state, or a distribution (S,), such as `env.unwrapped.initial_state_distrib`.
+        start: The start state, or a distribution (S,). None takes that of the environment,
+            `env.unwrapped.initial_state_distrib`; a table alone does not say where episodes start.
         costs: (m, S, A) or (m, H, S, A) mean costs in [0, 1]; ended copies cost nothing. None without constraints.
         cost_kind: "bernoulli" draws each cost as 0 or 1 with that mean, "deterministic" takes the mean itself.
         thresholds: (m,) the most that an episode may cost in expectation.
@@ -91,17 +94,21 @@ def unroll_gymnasium(
         of; tables of action probabilities are over the S states of the table.
 
     Raises:
-        InvalidInput: If the table is not of this form.
+        InvalidInput: If the table is not of this form, or if there is none, or no start.
 
     Examples:
         >>> import hedgerow as hr
+        >>> from hedgerow.gym import unroll_gymnasium
         >>> table = {0: {0: [(0.5, 0, -1.0, False), (0.5, 1, 3.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
-        >>> world = hr.unroll_gymnasium(table, horizon=2, start=0)
+        >>> world = unroll_gymnasium(table, horizon=2, start=0)
+        >>> world.cmdp.state_labels
+        ('(0, 0)', '(1, 0)', '(1, 1 ended)', 'end')
         >>> loss = hr.occupancy.evaluate(world, hr.Policy.uniform(world), world.loss).loss
         >>> world.scale.total_reward(loss)
         1.5
     """
-    parsed = _parse(P)
+    table, start = _table_and_start(P, start)
+    parsed = _parse(table)
     S, num_copies = parsed.num_states, len(parsed.original) - parsed.num_states
     names = distinct_names("state names", map(str, range(S)) if state_names is None else state_names, S)
     distribution, start_state = checked_start(start, names)
@@ -129,6 +136,25 @@ def unroll_gymnasium(
         scale=RewardScale(best, width, world.horizon),
         state_names=None if state_names is None else names,
     )
+
+
+def _table_and_start(given: Any, start: int | ArrayLike | None) -> tuple[GymTable, int | ArrayLike]:
+    """The table of an environment, or the given one; and where episodes start, as one state if it is only one."""
+    env = getattr(given, "unwrapped", None)
+    table = given if env is None else getattr(env, "P", None)
+    if table is None:
+        raise InvalidInput(
+            f"{type_name(env)} has no table P; pass one, or learn by its steps: hedgerow.gym.GymWorld(env, ...)"
+        )
+    if start is not None:
+        return table, start
+    known = getattr(env, "initial_state_distrib", None)
+    if known is None:
+        what = "a table" if env is None else f"{type_name(env)} has no initial_state_distrib: its table"
+        raise InvalidInput(f"{what} does not say where episodes start; pass start=, a state or a distribution")
+    chances = numeric_array("initial_state_distrib of the environment", known)
+    only = np.flatnonzero(chances == 1.0)
+    return table, int(only[0]) if len(only) == 1 and not np.any(np.delete(chances, only)) else chances
 
 
 def _losses(parsed: _Parsed) -> tuple[FloatArray, float, float]:
@@ -213,11 +239,7 @@ def _checked_outcome(outcome: Any, S: int, where: str) -> tuple[float, int, floa
 
 def _with_copies(costs: ArrayLike, S: int, num_copies: int) -> FloatArray:
     """`costs` (..., S, A) with zeros for the ended copies."""
-    given = unmasked("costs", costs)
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"costs must be a rectangular array of numbers: {error}") from error
+    array = numeric_array("costs", costs)
     if array.ndim < 2 or array.shape[-2] != S:
         raise InvalidInput(
             f"costs have shape {array.shape}; the axis of states, the last but one, must have length {S}"

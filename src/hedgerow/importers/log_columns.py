@@ -16,9 +16,8 @@ from hedgerow.checks import BoolArray, FloatArray, IntArray, Locator, did_you_me
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.columnar import ColumnarSource
 from hedgerow.model.episode import COUNTED, INDEPENDENT, UNKNOWN, Counting, Episode, Irregular, decide
-from hedgerow.model.identity import MISSING, find_triples
 from hedgerow.model.layout import Axis, Layout
-from hedgerow.model.view import View
+from hedgerow.model.view import MISSING, View, find_triples
 
 if TYPE_CHECKING:
     from hedgerow.importers.logs import Log
@@ -197,8 +196,8 @@ def _is_text(kind: Any) -> bool:
 # --------------------------------------------------------------------------------------------------------------------
 # What is not known of the episodes of a log: who chose actions, which costs are unknown, what is declared of them.
 #
-# Which of it is counted is decided episode by episode, as for own ones (`model/episode.py`). Nobody knows what the
-# policy of a log could have done, so an unknown visit is one of every pair that the layout can reach.
+# Which of it is counted is decided episode by episode, as for own ones (`model/episode.py`). What the policy of
+# a log could have done is not known, so an unknown visit is one of every pair that the layout can reach.
 
 
 class LogGaps(NamedTuple):
@@ -207,9 +206,9 @@ class LogGaps(NamedTuple):
     with_costs: bool
     """Whether the costs of the log are counted at all"""
     unknown: BoolArray
-    """(steps, m): which costs nobody knows"""
+    """(steps, m): which costs are unknown"""
     overridden: IntArray
-    """(episodes,): the first step in which somebody chose the action who may have seen costs; -1 for none"""
+    """(episodes,): the first step whose action was chosen by a person who may have seen costs; -1 for none"""
     reason: IntArray
     """(episodes,): the place of the declared reason in `reasons`; -1 for none"""
     reasons: tuple[str, ...]
@@ -470,8 +469,8 @@ def steps_of_table(
     ends = np.flatnonzero(triples == MISSING)
     if ends.size and not open_ends:
         raise InvalidInput(
-            f"{lines.where(int(lines.order[ends[0]]))} is the last of an episode that was cut short, and nobody knows "
-            "what it led to: give its next_state; or pass open_ends=True, and such transitions are unknown"
+            f"{lines.where(int(lines.order[ends[0]]))} is the last of an episode that was cut short, and it is not "
+            "known what it led to: give its next_state; or pass open_ends=True, and such transitions are unknown"
         )
     gaps = gaps_of_table(columns, lines, view.num_constraints, costs, independent)
     found = _costs(view, columns, lines, gaps, unknown_costs)
@@ -561,7 +560,7 @@ def _costs(view: View, columns: LogColumns, lines: PathLines, gaps: LogGaps, unk
         if missing.size:
             where = lines.where(int(lines.order[missing[0]]))
             raise InvalidInput(
-                f"the cost {name!r} at {where} is missing (null or NaN): fill it in; or, if nobody knows it, pass "
+                f"the cost {name!r} at {where} is missing (null or NaN): fill it in; or, if it is unknown, pass "
                 "unknown_costs=True, or say so in a column unknown_costs"
             )
     return costs

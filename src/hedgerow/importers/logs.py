@@ -1,10 +1,22 @@
-"""What a log says, in one number: equal for the same episodes in whatever order, file or object they come.
+"""Logs: episodes that were played before, by whatever policy, as a learner can take them in (`learner.absorb`).
 
-An episode is the sequence of its steps (row, triple, costs). A log is the multiset of its episodes: their names and
-their order are no part of it. To hash a multiset, its episodes are first put into an order that depends on nothing but
-their content: by a 64-bit fingerprint, which is a sum over the steps and is computed for all of them at once. Two
-different episodes with one fingerprint (probability 2^-64 per pair) could stand in either order, and then the same
-log, read in another order, would have another hash; different logs never share one, as far as SHA-256 goes.
+`Log.read` says which columns the table of a log has. What may be counted of it is decided as for other episodes
+(`model/episode.py`): all moves that are recorded, each being a fresh draw, and all costs, unless a person stopped
+an episode, or chose an action, because of the costs that it had so far. That would be a selection: counting only the
+episodes that went on to their end would count the cheap ones. So what is missing is unknown, unless the reason is
+declared to be independent of it:
+
+- If an episode was cut short or overridden, every pair that it could have visited from there on, under any policy, has
+  an unknown visit, for which confidence sets make room. That is much. Other honest ways are `independent=`, if it is
+  true, and `costs=False`: the log counts for transitions only.
+- The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
+  that one move is unknown.
+
+The content hash is equal for the same episodes in whatever order, file or object they come: a log is the multiset of
+its episodes, each a sequence of steps (row, triple, costs). They are first put into an order that depends on nothing
+but their content: by a 64-bit fingerprint, a sum over the steps that is computed for all of them at once. Two different
+episodes with one fingerprint (probability 2^-64 per pair) could stand in either order, and then the same log, read in
+another order, would have another hash; different logs never share one, as far as SHA-256 goes.
 """
 
 from __future__ import annotations
@@ -37,10 +49,9 @@ from hedgerow.importers.log_columns import (
 )
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode, checked_reason, refuse_impossible
-from hedgerow.model.identity import MISSING, between
 from hedgerow.model.policy import Mixture, Policy
-from hedgerow.model.view import View
-from hedgerow.storage import atomic, checksum
+from hedgerow.model.view import MISSING, View, between
+from hedgerow.storage import atomic, datafile
 
 Words = NDArray[np.uint64]
 # The constants of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits that looks random.
@@ -91,44 +102,10 @@ def _starts(sizes: IntArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1]))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Logs: episodes that were played before, by whatever policy, as a learner can take them in (`learner.absorb`).
-#
-# A log is a table with one line per step:
-#
-#     episode        any values; equal ones belong together
-#     step           optional: 0, 1, ..., L - 1; without it the lines of an episode stand in their order
-#     state, action  by label or number; or both in one: `row`
-#     next_state     optional: by label or number; only needed at the end of an episode that was cut short
-#     <constraint>   the cost in [0, 1], a column per constraint; with a single one, `cost` will do
-#     overridden     optional: True from the step on in which somebody chose the action who may have seen costs
-#     unknown_costs  optional: True in lines with costs that nobody knows; these are null
-#     independent    optional, for a whole episode: why it is not whole, if that had nothing to do with its costs
-#
-# A number in the columns of states or actions is a label where any label of that axis looks like a number, else a
-# position (`model/layout.py`). In a CSV file names are text, as they are written: `0456` is not `456`.
-#
-# What may be counted (`model/episode.py`). All moves that are recorded, each being a fresh draw, and all costs, as
-# long as nobody stopped an episode, or chose an action, because of the costs that it had so far. Who does that makes
-# a selection: counting only the episodes that went on to their end would count the cheap ones. So what is missing is
-# unknown, unless somebody declares the reason to be independent of it:
-#
-# - If an episode was cut short or overridden, every pair that it could have visited from there on, under whatever
-# policy,
-#   has an unknown visit, for which confidence sets make room. That is much. Other honest ways are `independent=`, if it
-#   is true, and `costs=False`: the log counts for transitions only.
-# - The last step of an episode that was cut short needs its `next_state`. With `open_ends=True` it may be missing, and
-#   that one move is unknown.
-#
-#     >>> view = View.of([["home"], ["empty", "full"]], ["wait", "go"], thresholds={"delay": 0.5})
-#     >>> Log.read(view, {"episode": [7, 7], "state": ["home", "full"], "action": ["go", "wait"], "delay": [0.0, 1.0]})
-#     Log(1 episode, 2 steps)
-
-
 class Log:
     """Episodes that were played before, by any policy, for `learner.absorb`. Frozen.
 
-    Make one with `Log.read`. A log counts all transitions and costs that are recorded, unless somebody who may have
+    Make one with `Log.read`. A log counts all transitions and costs that are recorded, unless a person who may have
     seen costs chose the actions; what is missing of an episode is unknown, or left out for a declared reason.
 
     Args:
@@ -144,55 +121,31 @@ class Log:
         Log(1 episode, 2 steps)
     """
 
-    __slots__ = ("sealed", "steps", "view")
+    __slots__ = ("costs", "gaps", "rows", "sealed", "starts", "triples", "view")
     view: View
     """What is known of the world."""
-    steps: PathSteps
-    """All of it, as arrays."""
-
+    starts: IntArray
+    """(episodes + 1,): episode e has the steps starts[e] to starts[e + 1] - 1."""
+    rows: IntArray
+    """(steps,): the visited rows, which are pairs (state, action)."""
+    triples: IntArray
+    """(steps,): the visited triples; -1 where it is not known what the last step of an episode led to."""
+    costs: FloatArray
+    """(steps, m): the costs; NaN where they are unknown, or if the costs of the log do not count."""
+    gaps: LogGaps
+    """How episodes differ from whole ones."""
     sealed: bool
     """Whether it was read from a file whose checksum was verified as a whole; `write` makes such files."""
 
     def __init__(self, view: View, steps: PathSteps, *, sealed: bool = False) -> None:
-        gaps = steps.gaps
         self.view, self.sealed = view, sealed
-        self.steps = PathSteps(
-            starts=frozen(steps.starts),
-            rows=frozen(steps.rows),
-            triples=frozen(steps.triples),
-            costs=frozen(steps.costs),
-            gaps=gaps._replace(
-                unknown=frozen(gaps.unknown),
-                overridden=frozen(gaps.overridden),
-                reason=frozen(gaps.reason),
-                missing=frozen(gaps.missing),
-            ),
-        )
+        self.starts, self.rows, self.triples, self.costs = map(frozen, steps[:-1])
+        self.gaps = LogGaps._make(frozen(part) if isinstance(part, np.ndarray) else part for part in steps.gaps)
 
     @property
-    def starts(self) -> IntArray:
-        """(episodes + 1,): episode e has the steps starts[e] to starts[e + 1] - 1."""
-        return self.steps.starts
-
-    @property
-    def rows(self) -> IntArray:
-        """(steps,): the visited rows, which are pairs (state, action)."""
-        return self.steps.rows
-
-    @property
-    def triples(self) -> IntArray:
-        """(steps,): the visited triples; -1 where it is not known what the last step of an episode led to."""
-        return self.steps.triples
-
-    @property
-    def costs(self) -> FloatArray:
-        """(steps, m): the costs; NaN where they are unknown, or if the costs of the log do not count."""
-        return self.steps.costs
-
-    @property
-    def gaps(self) -> LogGaps:
-        """How episodes differ from whole ones."""
-        return self.steps.gaps
+    def steps(self) -> PathSteps:
+        """All of it, as arrays."""
+        return PathSteps(self.starts, self.rows, self.triples, self.costs, self.gaps)
 
     @classmethod
     def read(
@@ -211,8 +164,8 @@ class Log:
         A log is a table with one line per step: `episode` (equal values belong together), optionally `step` (0, 1, ...,
         L - 1), `state` and `action` by label or number (or both in one as `row`), optionally `next_state`, and the cost
         in [0, 1] in a column per constraint, named like it (`cost` for a single one). Optional columns say what is not
-        known: `overridden` is True from the step on in which somebody chose the action who may have seen costs,
-        `unknown_costs` in lines with costs that nobody knows, and `independent` has the reason why an episode is not
+        known: `overridden` is True from the step on in which a person who may have seen costs chose the action,
+        `unknown_costs` in lines with unknown costs, and `independent` has the reason why an episode is not
         whole, if that had nothing to do with its costs or moves.
 
         A number is a label where any label of that axis looks like a number, else a position; in a CSV file names are
@@ -225,7 +178,7 @@ class Log:
                 speaks Arrow; a mapping {column: values}; or a sequence of `Episode`s.
             costs: False if no costs of the log count, not even those of complete episodes; then it needs no columns for
                 them. That is always right.
-            unknown_costs: True if nobody knows the costs that are missing (null); else a missing one is refused.
+            unknown_costs: True if missing costs (null) are unknown; else a missing one is refused.
             independent: Why episodes were cut short, overridden or not measured, in words, if that had nothing to do
                 with their costs or moves; the ledger of a learner that absorbs the log names it. None if it may have
                 had to do with them: then what is missing of them is unknown.
@@ -236,8 +189,8 @@ class Log:
             The log.
 
         Raises:
-            InvalidInput: If a column is missing, if a step is impossible, or if a cost is missing and nobody says that
-                it is unknown; the message names the line.
+            InvalidInput: If a column is missing, if a step is impossible, or if a cost is missing and not declared
+                to be unknown; the message names the line.
             FileFormatError: If a file is damaged.
         """
         if not isinstance(view, View):
@@ -396,8 +349,8 @@ class Log:
         table = self.table()
         with parquet.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata({checksum.KEY: checksum.BLANK})
-        atomic.save(path, checksum.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
+            writer.add_key_value_metadata({datafile.SEAL_KEY: datafile.BLANK_SEAL})
+        atomic.save(path, datafile.seal(sink.getvalue().to_pybytes()), overwrite=overwrite)
 
     def __repr__(self) -> str:
         count = len(self)

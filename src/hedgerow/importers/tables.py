@@ -32,6 +32,8 @@ TABLE = "table of transitions"
 PLACES = ("state", "action", "next_state")
 KEPT = (*PLACES, "probability", "loss")
 """Columns with a meaning of their own"""
+REWARDS = ("reward", "rewards")
+"""Columns of people who maximise"""
 TOL_SUM = 1e-9
 """Probabilities of a pair may miss 1 by this, and are then divided by their sum."""
 
@@ -165,10 +167,15 @@ def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | N
     wanted = {name: str(own.get(name, name)) for name in known}
     for name, called in wanted.items():
         if called not in source.names and (name not in ("probability", "loss") or name in own):
-            raise InvalidInput(
-                f"the {TABLE} has no column {called!r}{did_you_mean(called, source.names)}; if yours is called "
-                f"otherwise, say so: columns={{{name!r}: ...}}"
-            )
+            free = [each for each in source.names if each not in wanted.values()]
+            raise InvalidInput(f"the {TABLE} has no column {called!r}{_otherwise(name, called, free, source.names)}")
+    rewards = [each for each in source.names if each.lower() in REWARDS and each not in constraints]
+    if rewards and wanted["loss"] not in source.names:
+        raise InvalidInput(
+            f"the {TABLE} has a column {rewards[0]!r} and no 'loss': losses in [0, 1] are minimised. Add a column loss "
+            "= (best - reward) / (best - worst) with the largest and the smallest reward that is possible, or leave "
+            f"{rewards[0]!r} out if the world is to have no loss of its own"
+        )
     there = {name: called for name, called in wanted.items() if called in source.names}
     read = source.read(list(dict.fromkeys(there.values())))
     values = {name: read.column(called).to_pylist() for name, called in there.items()}
@@ -179,6 +186,14 @@ def _read(table: Any, constraints: Sequence[str], columns: Mapping[str, str] | N
     loss = _numbers("loss", values["loss"]) if "loss" in values else None
     costs = {name: _numbers(name, values[name]) for name in constraints}
     return _Lines(list(zip(*texts, strict=True)), probability, loss, costs)
+
+
+def _otherwise(name: str, called: str, free: Sequence[str], columns: Sequence[str]) -> str:
+    """The end of a message about a missing column: which of those that are still free it may be, and how to say so."""
+    part = [each for each in free if min(len(each), len(called)) > 2 and (each in called or called in each)]
+    own = part[0] if len(part) == 1 else None
+    near = f"; is it {own!r}?" if own else did_you_mean(called, columns).replace("known:", "its columns are")
+    return f"{near} If yours is called otherwise, say so: columns={{{name!r}: {repr(own) if own else '...'}}}"
 
 
 def _names(column: str, values: list[Any]) -> list[str]:

@@ -10,15 +10,17 @@ Every policy has the same expected loss and costs before and after.
 
 With the *known* support only positive transitions are triples and states that no policy reaches are left out. With the
 *full* support every state of the next layer is a possible successor and none is left out: what a learner faces that
-knows nothing of P. Either way rows that carry out the same action in the same state at several steps share one law, if
-the tables are the same at all steps, and the result says so: its knowledge has those ties.
+knows nothing of P. Either way pairs that carry out the same action in the same state at several steps share one
+distribution, if the tables are the same at all steps, and the result says so: its knowledge has those ties.
 
-    >>> swap_or_stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
-    >>> world = unroll(swap_or_stay, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]])
-    >>> world.cmdp.layout
-    Layout(layers=(1, 2, 2, 1), actions=2, 10 of 16 triples)
-    >>> world.cmdp.state_labels
-    ('(0, 0)', '(1, 0)', '(1, 1)', '(2, 0)', '(2, 1)', 'end')
+Tables come as users have them. States s in 0..S-1, actions a in 0..A-1, steps k in 0..H-1; each of P, l, g may be the
+same in all steps or differ between them, and the transitions may be dense or sparse. Two things need no entries:
+
+- *absorbing* states, in which the process has ended: they lead to themselves at loss 0 and cost 0;
+- *unavailable* actions, which do exactly what the first available action of their state does (an alias): every state
+  has A rows although it offers fewer choices.
+
+Entries of the tables for absorbing states and unavailable actions are never read and may hold anything.
 """
 
 from __future__ import annotations
@@ -88,9 +90,9 @@ class RewardScale(NamedTuple):
 class Unrolled:
     """A finite-horizon MDP as a CMDP with one layer per step, and where its states and rows come from.
 
-    `hr.unroll` and `hr.unroll_gymnasium` make one. The layout has `horizon` layers of decisions, and one more in front
-    if there is a root, which draws the start state (`has_root`). Below, S and A are the numbers of original states and
-    actions, H is the number of steps.
+    `hr.unroll` and `hedgerow.gym.unroll_gymnasium` make one. The layout has `horizon` layers of decisions, and one more
+    in front if there is a root, which draws the start state (`has_root`). Below, S and A are the numbers of original
+    states and actions, H is the number of steps.
 
     Examples:
         >>> import hedgerow as hr
@@ -200,8 +202,8 @@ class Unrolled:
             costs: (n, m) costs in [0, 1], or (n,) for one constraint; None without constraints.
             ended: Whether the process has ended by itself in its last state and stays there; else an episode with n < H
                 was aborted.
-            overridden_from: The first action, counted from 0, that somebody else chose; None if nobody did.
-            unknown_costs: True if nobody knows the costs; or (n, m) flags, (n,) for one constraint; see `Episode`.
+            overridden_from: The first action, counted from 0, that did not follow the plan; None if all did.
+            unknown_costs: True if the costs are unknown; or (n, m) flags, (n,) for one constraint; see `Episode`.
             independent: Why the episode is not whole, if that had nothing to do with it; see `Episode`.
 
         Returns:
@@ -217,32 +219,26 @@ class Unrolled:
         places = [
             self._place(step, state) for step, state in enumerate(found[: count + (not copy)]) if step < self.horizon
         ]
-        layout = view.layout
-        A, taken = layout.num_actions, map(layout.action, actions)
+        A, taken = view.layout.num_actions, map(view.layout.action, actions)
         rows = [place * A + action for place, action in zip(places, taken, strict=False)]
+        rest = [self._place(step, found[-1], copy=True) * A for step in range(count, self.horizon)] if copy else []
+        stays = np.zeros(len(rest)) if self.loss is None else self.loss[rest]
         unknown = flagged(unknown_costs, count, view.num_constraints)
-        if unknown is not None and costs is None:
-            costs = np.zeros(unknown.shape)
-        loss, cost = numeric_array("the loss", losses), along(view, costs, count)
-        if copy:
-            rest = [self._place(step, found[-1], copy=True) for step in range(count, self.horizon)]
-            rows += [place * A for place in rest]
-            stays = np.zeros(len(rest)) if self.loss is None else self.loss[rows[count:]]
-            loss, cost = np.concatenate((loss, stays)), np.concatenate((cost, np.zeros((len(rest), cost.shape[1]))))
-        if self.has_root:
-            rows, loss = [0, *rows], np.concatenate(([0.0], loss))
-            cost = np.concatenate((np.zeros((1, cost.shape[1])), cost))
-        ended_in = layout.state_axis.entry(places[count]) if count < self.horizon and not copy else None
-        if unknown is not None:
-            whole = np.zeros(cost.shape, dtype=bool)
-            whole[int(self.has_root) : int(self.has_root) + count] = unknown
-            unknown = whole
-        if overridden_from is not None:
-            overridden_from += int(self.has_root)
+        cost = along(view, np.zeros(unknown.shape) if costs is None and unknown is not None else costs, count)
+        # The root comes before the steps, the ended copies after them; neither costs anything.
+        root = int(self.has_root)
+        around = ((root, len(rest)), (0, 0))
+        aborted = count < self.horizon and not copy
         return Episode(
-            view, rows, loss, cost, ended_in=ended_in, overridden_from=overridden_from, unknown_costs=unknown,
+            view,
+            [0] * root + rows + rest,
+            np.concatenate((np.zeros(root), numeric_array("the loss", losses), stays)),
+            np.pad(cost, around),
+            ended_in=view.layout.state_axis.entry(places[count]) if aborted else None,
+            overridden_from=None if overridden_from is None else overridden_from + root,
+            unknown_costs=None if unknown is None else np.pad(unknown, around),
             independent=independent,
-        )  # fmt: skip
+        )
 
     @property
     def _original(self) -> Axis:
@@ -281,8 +277,8 @@ def unroll(
 
     A state (k, s) of the result means: the process is in s before step k. Every policy has the same expected loss and
     costs before and after. Below, S and A are the numbers of states and actions, H is `horizon`, m the number of
-    constraints. If the tables are the same at all steps, the result knows that rows of the same state and action share
-    their laws.
+    constraints. If the tables are the same at all steps, the result knows that the pairs of the same state and action
+    share one distribution.
 
     Args:
         transitions: (S, A, S) probabilities of next states, or (H, S, A, S) if they differ between steps; or a
@@ -427,9 +423,9 @@ def _full_world(mdp: FiniteHorizon, layers: list[IntArray], gather: list[IntArra
 
 
 def _ties(mdp: FiniteHorizon, gather: list[IntArray], num_outside: int) -> dict[str, IntArray]:
-    """Which rows share a law, by construction: the same table row at all steps, and aliases of one action.
+    """Which pairs share a distribution, by construction: one table row at all steps, and aliases of one action.
 
-    Rows of the last step lead to the terminal state for sure: there is nothing to share.
+    Pairs of the last step lead to the terminal state for sure: there is nothing to share.
     """
     table_size = mdp.num_states * mdp.num_actions
     outside = np.full(num_outside, mdp.horizon * table_size)
@@ -459,24 +455,7 @@ def _one_of(what: str, value: Any, known: tuple[str, ...]) -> None:
         raise InvalidInput(f"{what} is {value!r}; choose one of {', '.join(known)}")
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Finite-horizon MDPs as users have them, checked and brought into one shape.
-#
-# States s in 0..S-1, actions a in 0..A-1, steps k in 0..H-1. In step k the process in s under a moves to s' with
-# probability P_k(s'|s,a), at loss l_k(s,a) and mean costs g_{i,k}(s,a), all in [0, 1]. Each of P, l, g may be the same
-# in all steps or differ between them; the transitions may be dense or sparse. Two things need no table entries:
-#
-# - *absorbing* states, in which the process has ended: they lead to themselves at loss 0 and cost 0;
-# - *unavailable* actions, which do exactly what the first available action of their state does (an alias): every state
-#   has A rows although it offers fewer choices.
-#
-# Entries of the tables for absorbing states and unavailable actions are never read and may hold anything.
-#
-#     >>> stay_or_step = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
-#     >>> mdp = finite_horizon(stay_or_step, horizon=3, start=0, loss=[[1.0, 0.5], [0.0, 0.0]], absorbing=[1])
-#     >>> mdp.num_states, mdp.num_actions, mdp.transitions_at(2).toarray().tolist()
-#     (2, 2, [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
-
+# Tables, checked and brought into one shape ---------------------------------------------------------------------------
 
 SparseMatrix: TypeAlias = Any
 """A scipy.sparse matrix or array (scipy ships no types)."""
@@ -531,7 +510,13 @@ def finite_horizon(
     absorbing: Iterable[int] = (),
     available: ArrayLike | None = None,
 ) -> FiniteHorizon:
-    """Check the description of a finite-horizon MDP; `hedgerow.importers.unroll.unroll` documents the arguments."""
+    """Check the description of a finite-horizon MDP; `unroll` documents the arguments.
+
+    >>> stay_or_step = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
+    >>> mdp = finite_horizon(stay_or_step, horizon=3, start=0, loss=[[1.0, 0.5], [0.0, 0.0]], absorbing=[1])
+    >>> mdp.num_states, mdp.num_actions, mdp.transitions_at(2).toarray().tolist()
+    (2, 2, [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    """
     H = whole_number("the horizon", horizon, 1)
     raw, S, A = _raw_transitions(transitions, H)
     names = distinct_names("state names", map(str, range(S)) if state_names is None else state_names, S)
@@ -603,7 +588,7 @@ def _raw_transitions(transitions: Transitions, H: int) -> tuple[list[SparseMatri
 
 
 def _split_dense(transitions: ArrayLike, H: int) -> tuple[list[SparseMatrix], int, int]:
-    dense = _numbers("transition probabilities", transitions)
+    dense = numeric_array("transition probabilities", transitions)
     if dense.ndim not in (3, 4) or dense.shape[-3] != dense.shape[-1] or 0 in dense.shape:
         raise InvalidInput(
             f"transitions have shape {dense.shape}; expected (states, actions, states), with one more axis of length "
@@ -705,7 +690,7 @@ def _cost_tables(costs: ArrayLike | None, read: BoolArray, place: _Places) -> Fl
     """(m, 1|H, S, A)."""
     if costs is None:
         return frozen(np.zeros((0, 1, *read.shape[1:])))
-    raw = _numbers("costs", costs)
+    raw = numeric_array("costs", costs)
     if raw.ndim not in (3, 4):
         raise InvalidInput(
             f"costs have shape {raw.shape}; expected (constraints, states, actions), with one more axis of length "
@@ -717,7 +702,7 @@ def _cost_tables(costs: ArrayLike | None, read: BoolArray, place: _Places) -> Fl
 
 def _table(what: str, value: ArrayLike, read: BoolArray, place: _Places) -> FloatArray:
     """A table (1|H, S, A) in [0, 1], and 0 where it is not read."""
-    raw = _numbers(what, value)
+    raw = numeric_array(what, value)
     shape = read.shape[1:]
     if raw.shape not in (shape, (place.horizon, *shape)):
         raise InvalidInput(f"{what} has shape {raw.shape}, expected {shape} or {(place.horizon, *shape)}")
@@ -725,14 +710,3 @@ def _table(what: str, value: ArrayLike, read: BoolArray, place: _Places) -> Floa
     where = place.entries(per_step=len(table) > 1)
     flat = within(what, float_array(what, table.ravel(), (table.size,), where), 0.0, 1.0, where)
     return flat.reshape(table.shape)
-
-
-def _numbers(what: str, value: ArrayLike) -> NDArray[Any]:
-    given = unmasked(what, value)
-    try:
-        raw = np.asarray(given)
-    except ValueError as error:  # ragged lists
-        raise InvalidInput(f"{what}: not a rectangular array of numbers: {error}") from error
-    if raw.dtype.kind not in "fiub":
-        raise InvalidInput(f"{what}: numbers expected, found entries of type {raw.dtype}")
-    return raw

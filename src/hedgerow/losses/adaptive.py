@@ -7,14 +7,6 @@ makes this so: `start`, then for every episode `loss(t)` before the episode and 
 `Pursuit` remembers an average of the policies and lays the loss where it sees most probability,
 
     average_0 = uniform,    average_{t+1} = (1 - rate) average_t + rate pi_t,    loss_t = min(1, |A| / 2 * average_t).
-
-    >>> adversary = Pursuit(rate=0.5)
-    >>> adversary.start(Layout((1, 1), num_actions=2))
-    >>> adversary.loss(0).tolist()
-    [0.5, 0.5]
-    >>> adversary.observe(0, np.array([1.0, 0.0]), np.array([0]))
-    >>> adversary.loss(1).tolist()
-    [0.75, 0.25]
 """
 
 from __future__ import annotations
@@ -178,7 +170,7 @@ class CheckedAdaptive:
         return checked_episode(self._layout, number, self.adversary.loss(number))
 
     def observe(self, episode: int, policy: FloatArray, trajectory: IntArray) -> None:
-        """Tell the adversary the `policy` and the `trajectory` of `episode`."""
+        """Show the adversary the `policy` and the `trajectory` of `episode`."""
         self.adversary.observe(episode, policy, trajectory)
 
     def __repr__(self) -> str:

@@ -1,12 +1,6 @@
 """What all oblivious adversaries share: blocks of losses, reproducible draws, and checks of what others wrote.
 
 The loss of episode first + i is patterns[index[i]], a vector over rows with entries in [0, 1].
-
-    >>> block = LossBlock(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0, 1, 1]))
-    >>> block.dense().tolist()
-    [[0.0, 1.0], [0.5, 0.5], [0.5, 0.5]]
-    >>> block.total().tolist()
-    [1.0, 2.0]
 """
 
 from __future__ import annotations
@@ -15,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import PCG64, Generator, SeedSequence
@@ -34,6 +28,8 @@ from hedgerow.checks import (
 from hedgerow.errors import InvalidInput
 from hedgerow.losses.adaptive import CheckedAdaptive, checked_episode
 from hedgerow.model.layout import Layout
+from hedgerow.model.view import Stored, refuse_unexpected
+from hedgerow.registry import adversaries as kinds
 
 _OWN_STREAMS = 0x1055
 """Simulations spawn the keys (0,), (1,), ...: with an equal seed, losses must not share a stream with the world."""
@@ -48,8 +44,8 @@ class LossBlock(NamedTuple):
         >>> import hedgerow as hr
         >>> import numpy as np
         >>> block = hr.losses.LossBlock(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0, 1, 1]))
-        >>> block.total().tolist()
-        [1.0, 2.0]
+        >>> block.dense().tolist(), block.total().tolist()
+        ([[0.0, 1.0], [0.5, 0.5], [0.5, 0.5]], [1.0, 2.0])
     """
 
     patterns: FloatArray
@@ -75,11 +71,12 @@ class LossBlock(NamedTuple):
         return total
 
 
-class ObliviousLosses(ABC):
+class ObliviousLosses(Stored, ABC):
     """The base of adversaries that fix all losses before the first episode and do not look at the learner.
 
     Such an adversary is a few parameters and a seed. It hands out blocks of episodes in any order and size; an episode
     has the same loss in whichever block it is asked for. Objects never change, and are equal if their parameters are.
+    `save` writes one of ours into a data file, which an experiment can name: `[[adversary]] file = "losses.npz"`.
 
     An adversary of your own need not derive from this class: see `checked`.
 
@@ -90,9 +87,11 @@ class ObliviousLosses(ABC):
         (True, 'switching', {'period': 5, 'patterns': 2, 'seed': 0})
     """
 
+    file_kind: ClassVar[str] = "losses"
+    called: ClassVar[str] = "list of losses"
     kind: ClassVar[str]
     stochastic: ClassVar[bool] = False
-    """Whether losses are independent draws of one law. Promises that assume this are void against all others."""
+    """Whether losses are independent draws of one distribution. Promises that assume it are void against others."""
 
     @abstractmethod
     def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
@@ -129,6 +128,23 @@ class ObliviousLosses(ABC):
     def params(self) -> dict[str, Any]:
         """Return the constructor's arguments by name: numbers, text and arrays."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}  # type: ignore[arg-type]
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if kinds.name_of(type(self)) not in kinds.builtin:
+            raise InvalidInput(f"{type(self).__name__} is not one of hedgerow's own adversaries, so it has no file")
+        given = {name: value for name, value in self.params().items() if value is not None}
+        arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+        return {"kind": self.kind, "params": {name: given[name] for name in given if name not in arrays}}, arrays
+
+    @classmethod
+    def _from_content(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        refuse_unexpected("metadata", meta, ("kind", "params"))
+        if meta["kind"] not in kinds.builtin:
+            raise InvalidInput(f"there are no losses of the kind {meta['kind']!r}")
+        made = kinds.find(meta["kind"])(**meta["params"], **arrays)
+        if not isinstance(made, cls):
+            raise InvalidInput(f"it holds {meta['kind']} losses")
+        return made
 
     def __repr__(self) -> str:
         from hedgerow.display import text
@@ -219,7 +235,7 @@ class CheckedBlocks:
 
 
 def is_stochastic(adversary: Any) -> bool:
-    """Whether an adversary says, with `stochastic = True`, that its losses are independent draws of one law."""
+    """Whether an adversary says by `stochastic = True` that its losses are independent draws of one distribution."""
     return getattr(_unwrapped(adversary), "stochastic", False) is True
 
 

@@ -4,25 +4,18 @@ An adversary is a function (t, x, a) -> loss_t(x, a) in [0, 1], t = 0, 1, ..., g
 hands out blocks of episodes, in any order and any size, and an episode has the same loss, bit for bit, in whichever
 block it is asked for. A block is a table of patterns (p, rows) and an index (count,) into it, so that a million
 episodes that alternate between two patterns need no array of a million rows.
-
-    >>> layout = Layout((1, 1), num_actions=2)
-    >>> losses = Switching(period=2, patterns=[[0.0, 1.0], [1.0, 0.0]])
-    >>> block = losses.block(layout, first=1, count=4)
-    >>> block.index.tolist(), block.total().tolist()
-    ([0, 1, 1, 0], [2.0, 2.0])
-    >>> losses.block(layout, first=3, count=1).dense().tolist()
-    [[1.0, 0.0]]
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hedgerow.checks import (
     FloatArray,
@@ -48,7 +41,9 @@ from hedgerow.losses.blocks import (
     uniform_draws,
     unit_array,
 )
+from hedgerow.model.cmdp import CMDP
 from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import backward_induction
 from hedgerow.registry import adversaries as kinds
 
 
@@ -133,7 +128,7 @@ class Switching(ObliviousLosses):
     """
 
     kind: ClassVar[str] = "switching"
-    period: int
+    period: int = 1000
     """Number of episodes before the next pattern, at least 1."""
     patterns: int | FloatArray = 2
     """(p, num_rows) losses in [0, 1], or how many patterns to draw by the seed, at least 2."""
@@ -174,7 +169,7 @@ class Drifting(ObliviousLosses):
     """
 
     kind: ClassVar[str] = "drifting"
-    period: int
+    period: int = 1000
     """Number of episodes until the losses are back where they began, at least 2."""
     seed: int = 0
     """Seed of the draws, a whole number of at least 0."""
@@ -304,23 +299,19 @@ def checked(source: Any) -> CheckedBlocks | CheckedAdaptive:
     return CheckedBlocks(function)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Losses that are hard for whole families of learners, in any world: they look at the number of an action alone.
+# Losses that are hard for whole families of learners ------------------------------------------------------------------
 #
-# With t = 0, 1, ... the episode, T the number of episodes and a = 0, 1, ... the action, in every state
+# In any world they look at the number of an action alone. With t = 0, 1, ... the episode, T the number of episodes and
+# a = 0, 1, ... the action, in every state
 #
 #     cycle      l_t(a) = 1 if a = t mod |A|, else 0
 #     betrayal   l_t(0) = v,     l_t(1) = 0 for t < uT, then 1,    l_t(a) = 1 for a >= 2      (u = 1/2, v = 1/5)
 #     hidden     l_t(0) = 1/2,   l_t(1) = 1 for t < uT, then 0,    l_t(a) = 1 for a >= 2      (u = 1/4)
 #
-# `cycle` beats optimism without chance: whoever plays the action of the least lower bound (mean minus radius, ties to
-# the lowest number) in a world of one step meets the loss 1 in every episode, while every action has the mean 1/|A|.
-# The regret is T (1 - 1/|A|) exactly. Bounds that are clipped at 0 tie at first, which saves the episodes until they
-# do not.
-#
-#     >>> layout = Layout((1, 1), num_actions=2)
-#     >>> Betrayal(episodes=4).block(layout, first=1, count=2).dense().tolist()
-#     [[0.2, 0.0], [0.2, 1.0]]
+# `cycle` beats optimism without chance: a learner that plays the action of the least lower bound (mean minus radius,
+# ties to the lowest number) in a world of one step meets the loss 1 in every episode, while every action has the mean
+# 1/|A|. The regret is T (1 - 1/|A|) exactly. Bounds that are clipped at 0 tie at first, which saves the episodes until
+# they do not.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -415,25 +406,14 @@ def turned(turn: float, episodes: int, first: int, count: int) -> np.ndarray[tup
     return (np.arange(first, first + count) >= start).astype(np.int64)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# A random walk of every loss in [0, 1], with any episode at hand.
-#
-# loss_t = fold(z_0 + d_1 + ... + d_t) with d_s uniform in [-step, step] and fold(z) the distance from z to the nearest
-# even number: folding a free walk with symmetric steps gives the walk that is reflected at 0 and 1.
-#
-#     >>> losses = RandomWalk(step=0.05, seed=3)
-#     >>> layout = Layout((1, 1), num_actions=4)
-#     >>> late, early = losses.block(layout, 5_000, 1).dense(), losses.block(layout, 0, 5_001).dense()
-#     >>> bool((late[0] == early[5_000]).all())
-#     True
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomWalk(ObliviousLosses):
     """Losses that walk at random: each entry moves by a small random step and is reflected at 0 and 1.
 
     Every entry starts anywhere in [0, 1]. Any episode can be asked for at once: the walk is summed in whole multiples
-    of 2**-40, which is exact, so the result does not depend on what was asked for before.
+    of 2**-40, which is exact, so the result does not depend on what was asked for before. In formulas, loss_t =
+    fold(z_0 + d_1 + ... + d_t) with d_s uniform in [-step, step] and fold(z) the distance from z to the nearest even
+    number: folding a free walk with symmetric steps gives the walk that is reflected at 0 and 1.
 
     Examples:
         >>> import hedgerow as hr
@@ -504,3 +484,131 @@ class _Positions:
         self.anchors.append(total)
         if len(self.anchors) > self.most:
             self.anchors, self.distance = self.anchors[::2], 2 * self.distance
+
+
+# Losses made for one world: they keep one array over the rows of it ---------------------------------------------------
+
+
+TOL_VIOLATING = 1e-9
+"""A pair that passes its share of the slack by less does so by rounding."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tempting(ObliviousLosses):
+    """What violates a constraint is free for half of the run, then costs all: unsafe first, cheap later.
+
+    Before the turn the loss is 0 exactly on the pairs that violate a constraint and 1 on the others; afterwards it is
+    the reverse. Learners that bound the *summed* violation make up for unsafe episodes with cheap ones: the violation
+    that counts every episode by itself grows linearly.
+
+    A pair (state, action) violates constraint i if its least cost to go exceeds that of its state by more than the
+    L-th part of what the threshold leaves beyond the least cost of the world. In a world of one step, these are the
+    actions whose mean cost exceeds the threshold. A policy that never meets a violating pair is safe; one that
+    violates the same constraint in every step is not.
+
+    Raises:
+        InvalidInput: If the world has no such pair, or no other one.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> world = hr.worlds.make("lower-bound-1", episodes=8)  # action 0 costs 0.625, the threshold is 0.5
+        >>> losses = hr.losses.Tempting(world, episodes=8)
+        >>> losses.pairs.tolist(), losses.block(world.cmdp.layout, first=3, count=2).dense().tolist()
+        ([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0]])
+    """
+
+    kind: ClassVar[str] = "tempting"
+    world: InitVar[Any]
+    """A CMDP or a world of the catalogue; or the pairs themselves, (num_rows,) with 1 for those that violate a
+    constraint and 0 for the others. An experiment fills it in."""
+    episodes: int
+    """The number T of episodes of the run, at least 1. An experiment fills it in."""
+    turn: float = 0.5
+    """When temptation ends, in [0, 1]: after turn * episodes of them, rounded."""
+    pairs: FloatArray = field(init=False)
+    """(num_rows,): 1 for pairs that violate a constraint, else 0; all that is kept of the world."""
+
+    def __post_init__(self, world: Any) -> None:
+        cmdp = getattr(world, "cmdp", world)
+        pairs = violating_pairs(cmdp) if isinstance(cmdp, CMDP) else _given_pairs(cmdp)
+        if pairs.min() == pairs.max():
+            which = "no pair" if not pairs.any() else "every pair"
+            raise InvalidInput(
+                f"{which} of state and action violates a constraint in this world, so tempting losses would be the "
+                "same for all policies; take lower or higher thresholds, or another adversary"
+            )
+        turn = real_number("turn", self.turn, 0.0, 1.0)
+        self._set(episodes=num_episodes(self.episodes), turn=turn, pairs=frozen(pairs))
+
+    def params(self) -> dict[str, Any]:
+        """Return the constructor's arguments by name; the world is the array of its pairs."""
+        return {"world": self.pairs, "episodes": self.episodes, "turn": self.turn}
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        pairs = check_rows(layout, self.pairs)
+        return from_table(np.stack([1.0 - pairs, pairs]), turned(self.turn, self.episodes, first, count))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EarlyBird(ObliviousLosses):
+    """The world's own loss while safe learners hold back, then 0: what was missed is never won back.
+
+    A safe learner plays its baseline, or close to it, until it has seen enough. These losses tell policies apart in
+    that time only. The regret of a safe learner is then about the gap between baseline and optimum, times the episodes
+    that it left to its baseline.
+
+    Examples:
+        >>> import hedgerow as hr
+        >>> losses = hr.losses.EarlyBird([0.5, 1.0], episodes=20)
+        >>> losses.block(hr.Layout((1, 1), num_actions=2), first=1, count=2).dense().tolist()
+        [[0.5, 1.0], [0.0, 0.0]]
+    """
+
+    kind: ClassVar[str] = "early-bird"
+    own_loss: FloatArray
+    """(num_rows,) losses in [0, 1] of the early episodes; or a world of the catalogue, which has its own. An experiment
+    fills it in."""
+    episodes: int
+    """The number T of episodes of the run, at least 1. An experiment fills it in."""
+    until: float = 0.1
+    """How long policies differ, in [0, 1]: for until * episodes of them, rounded. In the first tenth of a run a safe
+    learner mixes with its baseline most: there S-OPS collects a tenth to a third of its regret against the world's own
+    loss in most worlds of the catalogue, at T = 10,000 and 100,000."""
+
+    def __post_init__(self) -> None:
+        given: Any = self.own_loss
+        if isinstance(given, CMDP):
+            raise InvalidInput("a CMDP has no loss of its own; give early-bird losses the loss itself, (num_rows,)")
+        loss = unit_array("the world's own loss", getattr(given, "loss", given), 1)
+        until = real_number("until", self.until, 0.0, 1.0)
+        self._set(own_loss=frozen(loss), episodes=num_episodes(self.episodes), until=until)
+
+    def _block(self, layout: Layout, first: int, count: int) -> LossBlock:
+        loss = check_rows(layout, self.own_loss)
+        return from_table(np.stack([loss, np.zeros_like(loss)]), turned(self.until, self.episodes, first, count))
+
+
+def violating_pairs(cmdp: CMDP) -> FloatArray:
+    """(num_rows,): 1 for pairs that violate a constraint, else 0.
+
+    With V_i(x) the least expected cost i from x on, Q_i(x, a) that of playing a first, and slack_i = alpha_i -
+    V_i(x_0), a pair violates constraint i if Q_i(x, a) - V_i(x) > slack_i / L. In one step this is g_i(a) > alpha_i. In
+    general the cost of a policy is V_i(x_0) plus its expected sum of Q_i - V_i over the L steps. So a policy that never
+    meets a violating pair is safe. One that violates the same constraint in every step is not.
+    """
+    layout, P = cmdp.layout, cmdp.transitions
+    violating = np.zeros(layout.num_rows, dtype=bool)
+    for cost, threshold in zip(cmdp.mean_costs, cmdp.thresholds, strict=True):
+        least = backward_induction(layout, P, cost)
+        Q = cost + np.add.reduceat(P * least.state_values[layout.successor], layout.row_start[:-1])
+        V = np.repeat(least.state_values[: layout.num_decision_states], layout.num_actions)
+        excess, share = Q - V, (threshold - least.value) / layout.steps
+        violating |= excess > share + TOL_VIOLATING
+    return violating.astype(np.float64)
+
+
+def _given_pairs(world: ArrayLike) -> FloatArray:
+    pairs = unit_array("the world of tempting losses", world, 1)
+    if not np.isin(pairs, (0.0, 1.0)).all():
+        raise InvalidInput("tempting losses take a world, or its pairs: 1 for those that violate a constraint, else 0")
+    return pairs

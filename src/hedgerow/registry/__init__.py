@@ -14,7 +14,7 @@ A name is looked for in this order:
     "greedy"                  entry points of installed distributions, groups `hedgerow.learners`, `hedgerow.worlds`,
                               `hedgerow.adversaries` and `hedgerow.costs`
 
-Whatever goes wrong in somebody else's code is one line that names its file, its line and the error; nothing is
+Whatever goes wrong in foreign code is one line that names its file, its line and the error; nothing is
 swallowed. `registry` looks up, registers and says which code something was, `plugins` runs the code of others,
 `signatures` reads parameters. `index.json` says what ships with hedgerow, and what lists tell about it, so that nothing
 is imported before it is used; `tools/write_index.py` writes it from the sources.

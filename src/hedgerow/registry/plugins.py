@@ -28,7 +28,7 @@ from hedgerow.storage import atomic
 LARGEST = 2**22
 """Bytes of a file."""
 LONGEST_MESSAGE = 300
-"""Characters of somebody else's error that are repeated."""
+"""Characters of an error of foreign code that are repeated."""
 _PREFIX = "hedgerow_plugin_"
 _HEDGEROW = Path(__file__).parent.parent
 
@@ -145,7 +145,7 @@ def source_file(target: Any) -> str | None:
 
 @contextmanager
 def in_one_line(what: str, file: str | None) -> Iterator[None]:
-    """Turn any error of somebody else's code in `file` into one line that begins with `what`."""
+    """Turn any error of foreign code in `file` into one line that begins with `what`."""
     try:
         yield
     except (Exception, SystemExit) as error:  # a script without a main guard may want to end the process

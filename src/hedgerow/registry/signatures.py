@@ -16,17 +16,19 @@ constructor to judge.
 from __future__ import annotations
 
 import collections.abc
+import functools
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin
 
 from hedgerow.checks import LARGEST_SEED, did_you_mean, real_number, short_repr, whole_number
 from hedgerow.errors import InvalidInput
 
+F = typing.TypeVar("F", bound=Callable[..., Any])
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "none"}
 _SEQUENCES = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 
@@ -115,6 +117,64 @@ def check_known(name: str, key: str, known: Mapping[str, Parameter]) -> None:
 def checked(what: str, parameter: Parameter, value: Any, least: int = -LARGEST_SEED) -> Any:
     """`value` as the type of `parameter`: ints become floats, lists become tuples where these are wanted."""
     return _as(what, parameter.hint, value, least, parameter.default)
+
+
+OTHERWISE = {
+    "T": "episodes",
+    "num_episodes": "episodes",
+    "n_episodes": "episodes",
+    "world": "view",
+    "cmdp": "view",
+    "adversary": "losses",
+    "loss": "losses",
+    "random_state": "seed",
+}
+"""How people call an argument that has another name here"""
+
+
+def refuse_unfit(
+    name: str, target: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any], texts: Mapping[str, str]
+) -> None:
+    """Refuse a call of a constructor or function whose arguments do not fit its signature, in words.
+
+    `texts` say what the arguments mean. Nothing happens if they fit: then the error of the call was another one.
+    """
+    signature = inspect.signature(target)
+    known = {each.name: each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD}
+    try:
+        signature.bind(*args, **given)
+        return
+    except TypeError as error:
+        problem = str(error)
+    for key, value in given.items():
+        right = OTHERWISE.get(key)
+        if key not in known and right in known and right not in given:
+            raise InvalidInput(f"{name} has no argument {key!r}: write {right}={short_repr(value)}") from None
+        if key not in known and len(known) == len(signature.parameters):  # it takes no further names
+            raise InvalidInput(f"{name} has no argument {key!r}{did_you_mean(key, known)}") from None
+    by_place = [key for key, each in known.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    filled = {*by_place[: len(args)], *given}
+    for key, each in known.items():
+        if each.default is each.empty and key not in filled:
+            meaning = texts.get(key, "")
+            raise InvalidInput(
+                f"{name} needs the argument {key!r}{f': {meaning[0].lower()}{meaning[1:]}' if meaning else ''}"
+            ) from None
+    raise InvalidInput(f"{name}: {problem}; its arguments are {', '.join(known)}") from None
+
+
+def explained(function: F) -> F:
+    """Decorate a function: a call whose arguments do not fit is refused in words (`refuse_unfit`)."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            refuse_unfit(function.__name__, function, args, kwargs, {})
+            raise
+
+    return typing.cast(F, call)
 
 
 # Types ----------------------------------------------------------------------------------------------------------------

@@ -20,16 +20,15 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hedgerow.display import escaping
-from hedgerow.display.escaping import Html
 from hedgerow.display.numbers import PAGE, count_of
 from hedgerow.display.table import NOTHING, Table, TableCell
-from hedgerow.display.text import counted, visible
+from hedgerow.display.text import Html, counted, visible
+from hedgerow.display.text import markdown as escape_markdown
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.report.colours import pens
 from hedgerow.report.figures import Styles
-from hedgerow.report.page import PageSection, chip, closing, count_range, document, macros
+from hedgerow.report.page import PageSection, chip, closing, count_range, document, lead_of, macros
+from hedgerow.report.plots import pens
 from hedgerow.results.groups import Results
 from hedgerow.results.leaderboard import (
     CHEATS,
@@ -49,6 +48,7 @@ from hedgerow.results.leaderboard import (
 )
 from hedgerow.results.metrics import INTERVALS, number_cell
 from hedgerow.results.store import open as open_results
+from hedgerow.results.verdict import verdicts
 from hedgerow.storage import atomic, datafile
 
 FILE = "compare.html"
@@ -80,18 +80,9 @@ def write_board(
     *,
     board: Leaderboard | None = None,
 ) -> Path:
-    """Write the page of a comparison; an older page is replaced.
+    """Write the page of a comparison; an older page is replaced. By default it is compare.html in the directory.
 
-    Args:
-        source: The results of a sweep, or their directory.
-        path: The file to write; None puts compare.html into the directory.
-        board: Their leaderboard, if it is known already.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        InvalidInput: If no cell is finished.
+    `board` is the leaderboard of these results, if it is known already.
     """
     results = source if isinstance(source, Results) else open_results(source)
     target = (results.directory or Path()) / FILE if path is None else Path(path)
@@ -115,14 +106,16 @@ def board_page(results: Results, board: Leaderboard | None = None) -> str:
     # What the manifest says of every cell is thousands of lines.
     manifest = {key: value for key, value in results.manifest.items() if key not in ("cells", "hashes", "declined")}
     parts += [
-        PageSection("told", "What the learners know", write.inputs(_inputs(found, styles))),
+        PageSection("inputs", "What the learners know", write.inputs(_inputs(found, styles))),
         PageSection("promises", "Promises", _promises(found, styles)),
         PageSection("declined", "What was declined", _declined(found)),
         *closing(results, manifest),
     ]
     worlds = {block.setting.world for block in found.blocks}
     counts = ((len(found.summaries), "learner"), (len(worlds), "world"), (len(found.blocks), "setting"))
-    return document(results, [counted(*count) for count in counts], parts)
+    return document(
+        results, [counted(*count) for count in counts], parts, lead=lead_of(results, verdicts(results.groups, PAGE))
+    )
 
 
 # Over all settings ----------------------------------------------------------------------------------------------------
@@ -142,7 +135,7 @@ def _summary(board: Leaderboard, styles: Styles) -> Html:
 
 
 def by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
-    """Those that are safe most often first, then by mean rank; controls that cheat in front."""
+    """Those that are safe most often first, then by mean rank; references in front."""
     return sorted(
         summaries,
         key=lambda summary: (
@@ -157,7 +150,7 @@ def summary_table(
     summaries: Sequence[LearnerSummary], columns: Sequence[str], named: Callable[[str], str] = str
 ) -> Table:
     """The learners over all settings: some of the columns that `_summary_cells` has."""
-    table = Table("All learners over all settings", ["learner", *columns], 1 + len({"told", "radii"} & {*columns}))
+    table = Table("All learners over all settings", ["learner", *columns], 1 + len({"inputs", "radii"} & {*columns}))
     for summary in summaries:
         cells = _summary_cells(summary)
         table.add_row(named(summary.learner), *(cells[column] for column in columns))
@@ -168,9 +161,9 @@ def _summary_cells(summary: LearnerSummary) -> dict[str, str | TableCell]:
     rank, share = summary.mean_rank, summary.share
     ranked = NOTHING if rank is None else TableCell(f"{rank:.1f}", note=f"in {summary.ranked}")
     return {
-        "told": summary.told or NOTHING,
+        "inputs": summary.inputs or NOTHING,
         "radii": summary.radii or NOTHING,
-        "mean rank": "control" if summary.cheats else ranked,
+        "mean rank": "reference" if summary.cheats else ranked,
         "first": str(summary.firsts) if summary.ranked else NOTHING,
         "safe": count_of(summary.safe, summary.safe + summary.unsafe),
         "regret / baseline's": TableCell(lambda numbers: numbers.percent(share)),
@@ -204,7 +197,7 @@ def _rank(standing: Rank | None) -> TableCell:
     if standing.status == UNSAFE:
         return TableCell(Html('<abbr title="unsafe">✗</abbr>'), tone="bad")
     return TableCell(
-        "control" if standing.status == CHEATS else standing.status, tone="bad" * (standing.status == FAILED)
+        "reference" if standing.status == CHEATS else standing.status, tone="bad" * (standing.status == FAILED)
     )
 
 
@@ -219,14 +212,17 @@ class _BlockEntry(NamedTuple):
 
 def _block(board: Leaderboard, block: Block, styles: Styles) -> _BlockEntry:
     """The table of a setting: safe ones by rank, then, below a line, the others."""
-    setting, told = block.setting, {summary.learner: summary.told for summary in board.summaries}
+    setting, inputs = block.setting, {summary.learner: summary.inputs for summary in board.summaries}
     title = f"{setting.adversary} · {PAGE.named('T', setting.episodes)}"
     ran = [standing.scores for standing in block.standings if standing.scores]
     common = scales((scores.regret_curve for scores in ran), (scores.margin_curve for scores in ran))
     heads = ["learner", *(column.head for column in board.columns), *OWN_COLUMNS]
     table = Table(f"Learners in {setting.world} · {title}", heads)
     for standing in block.standings:
-        table.add_row(_who(standing, styles, told.get(standing.learner, "")), *_cells(board, standing, common))
+        table.add_row(_who(standing, styles, inputs.get(standing.learner, "")), *_cells(board, standing, common))
+    for row in block.references:
+        numbers = (number_cell(column, row.number(column.name)) for column in board.columns)
+        table.add_row(row.learner, *numbers, *[NOTHING] * len(OWN_COLUMNS))
     below = [place for place, item in enumerate(block.standings) if item.status not in (SAFE, CHEATS)]
     marks = {below[0]: "below"} if below and below[0] else {}
     seeds = count_range({len(scores.by_seed) for scores in ran}, "seed")
@@ -234,9 +230,9 @@ def _block(board: Leaderboard, block: Block, styles: Styles) -> _BlockEntry:
     return _BlockEntry(title, "; ".join(about), table.to_html("board", marks=marks))
 
 
-def _who(standing: Rank, styles: Styles, told: str) -> TableCell:
+def _who(standing: Rank, styles: Styles, inputs: str) -> TableCell:
     rank = Html('<b class="rank">{}</b> ').format(standing.rank) if standing.rank is not None else ""
-    notes = ["control, no rank"] * (standing.status == CHEATS) + [f"told: {told}"] * bool(told)
+    notes = ["reference, no rank"] * (standing.status == CHEATS) + [f"inputs: {inputs}"] * bool(inputs)
     if standing.scores and standing.scores.way != "compiled":
         notes.append(f"{standing.scores.way} loop")
     return TableCell(Html("{}{}").format(rank, chip(standing.learner, styles)), note="; ".join(notes))
@@ -292,9 +288,9 @@ def _picture_words(standing: Rank, scores: SettingScores) -> str:
 
 
 def _inputs(board: Leaderboard, styles: Styles) -> Html:
-    table = Table("What the learners know", ["learner", "kind", "told", "radii"])
+    table = Table("What the learners know", ["learner", "kind", "inputs", "radii"])
     for summary in board.summaries:
-        facts = summary.kind, summary.told, summary.radii
+        facts = summary.kind, summary.inputs, summary.radii
         table.add_row(chip(summary.learner, styles), *(fact or NOTHING for fact in facts))
     return table.to_html("ledger")
 
@@ -428,17 +424,15 @@ def around(path: Path, name: str = COMPARISON) -> tuple[str, str]:
 
 def markdown(board: Leaderboard, manifest: Mapping[str, Any]) -> str:
     """All tables: learners over all settings, ranks by setting, and the first of every setting."""
-    warning, columns = (
-        board.warning(),
-        ["told", "radii", "mean rank", "first", "safe", "regret / baseline's", "declined"],
-    )
+    warning = board.warning()
+    columns = ["inputs", "radii", "mean rank", "first", "safe", "regret / baseline's", "declined"]
     best = Table("", ["setting", "first", "regret", "second", "more regret", "always the baseline"])
     for block in board.blocks:
         best.add_row(_setting(board, block), *_best(block))
     parts = [
         *_command(manifest),
         _counts(board),
-        *([f"Mind the noise: {escaping.markdown(warning)}."] if warning else []),
+        *([f"Mind the noise: {escape_markdown(warning)}."] if warning else []),
         "### Over all settings",
         summary_table(board.summaries, columns).to_markdown(),
         "### Ranks",
@@ -456,7 +450,7 @@ def _command(manifest: Mapping[str, Any]) -> list[str]:
     if not command:
         return []
     words = [str(word) for word in command] if isinstance(command, list) else shlex.split(str(command))
-    # Where it is installed, where the results went and how many processes there were is nobody's business.
+    # Where it is installed, where the results went and how many processes there were does not belong on a public page.
     words = ["hedgerow", *_without_options(words[words.index("compare") :] if "compare" in words else words[1:])]
     version = (manifest.get("versions") or {}).get("hedgerow")
     made = f"Made with hedgerow {visible(version)}" if version else "Made"

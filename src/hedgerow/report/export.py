@@ -20,10 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.report.colours import pens
-from hedgerow.report.figures import Figure, by_setting, figures
-from hedgerow.report.plots import Plot, titled
-from hedgerow.results.groups import Results, Setting
+from hedgerow.report.figures import Figure, figures
+from hedgerow.report.plots import Plot, pens, titled
+from hedgerow.results.groups import Results, Setting, by_setting
 from hedgerow.results.manifest import slug
 from hedgerow.results.store import open as open_results
 from hedgerow.storage import atomic
@@ -99,12 +98,13 @@ def drawing_of(plot: Plot, kind: str, paper: Paper) -> Drawing:
 def _height(plot: Plot, width: float) -> float:
     """The height, in the units of the width: a part of it, and room for the rows of a legend."""
     layout = plot.get("layout", {})
+    own = (layout.get("meta") or {}).get("height") or HEIGHT_PER_WIDTH * width  # a plot of several parts says it itself
     names = [len(str(trace.get("name") or "")) for trace in plot["data"] if trace.get("showlegend") is not False]
     if layout.get("showlegend") is False or not names or _is_placed(layout.get("legend") or {}):
-        return HEIGHT_PER_WIDTH * width
+        return float(own)
     size = LEGEND_SHARE * _font_size(plot)
     columns = max(1, int((width - AXIS) / (LEGEND_MARK + LETTER * size * max(names))))
-    return HEIGHT_PER_WIDTH * width + ceil(len(names) / columns) * LEGEND_LINE * size
+    return float(own) + ceil(len(names) / columns) * LEGEND_LINE * size
 
 
 def _for_print(plot: Plot, paper: Paper) -> Plot:
@@ -131,7 +131,7 @@ def _is_placed(legend: dict[str, Any]) -> bool:
 
 
 def _legend_above(legend: dict[str, Any], words: dict[str, Any], size: float) -> dict[str, Any]:
-    """The legend, above the plot if nobody has placed it. A title goes with it: then neither can cover the other."""
+    """The legend, above the plot unless it has been placed. A title goes with it: then neither can cover the other."""
     if not _is_placed(legend):
         place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
         legend = {"font": {"size": LEGEND_SHARE * size}, **legend, **place}
@@ -188,26 +188,12 @@ class Drawing:
 
 
 def check_browser() -> None:
-    """Start the browser and end it, to hear before long runs that there is none.
-
-    Raises:
-        HedgerowError: If kaleido is missing, or no browser starts.
-    """
+    """Start the browser and end it, to hear before long runs that there is none."""
     draw([])
 
 
 def draw(drawings: Sequence[Drawing]) -> list[bytes]:
-    """Draw all of them in one browser.
-
-    Args:
-        drawings: What to draw.
-
-    Returns:
-        The content of a file for each drawing, in the same order.
-
-    Raises:
-        HedgerowError: If kaleido or a browser is missing, or fails.
-    """
+    """Draw all of them in one browser: the content of a file for each, or `HedgerowError` where none can be used."""
     try:
         import kaleido
     except ImportError as error:
@@ -240,7 +226,7 @@ def save_figure(
     """Write a figure for a paper: its page is so many millimetres wide.
 
     The figure is drawn in its own units and then shrunk or enlarged as a whole. So its text is printed in `font_size`,
-    and lines, marks and gaps keep their proportion to it. A legend that nobody has placed moves from the side to the
+    and lines, marks and gaps keep their proportion to it. A legend without a given place moves from the side to the
     top, and margins are as small as the labels allow. Fonts are embedded in a PDF, but only named in an SVG. The
     browser takes the nearest font where the named one is not installed.
 
@@ -265,7 +251,7 @@ def save_figure(
     Examples:
         >>> import hedgerow as hr
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> hr.save_figure(run.plot(), "regret.pdf", width_mm=85, font="Times")  # doctest: +SKIP
         PosixPath('regret.pdf')
     """
@@ -288,37 +274,17 @@ def write_figures(
     source: Results | str | os.PathLike[str],
     folder: str | os.PathLike[str],
     formats: Sequence[str] = ("svg", "png"),
-    *,
-    width_mm: float = COLUMN_MM,
-    height_mm: float | None = None,
-    font: str = FONT,
-    font_size: float = FONT_SIZE,
-    title: bool = False,
+    **size: Any,
 ) -> list[Path]:
-    """Draw all figures of a directory of results into a folder; older files of the same name are replaced.
+    """Draw all figures of results, or of their directory, into a folder; older files of the same name are replaced.
 
-    Args:
-        source: The directory, or what `hr.results.open` made of it.
-        folder: Where the files go: `<world>__<adversary>__T<episodes>__<figure>.<format>`.
-        formats: Some of `pdf`, `svg` and `png`.
-        width_mm: As for `save_figure`, and so are the others.
-        height_mm: Height in millimetres; by default 0.6 of the width, and room for the legend above.
-        font: Name of the font.
-        font_size: Size of ordinary text in points, as printed.
-        title: Whether the titles are printed.
-
-    Returns:
-        The paths of the files.
-
-    Raises:
-        InvalidInput: If a format, a size or the font is not one.
-        HedgerowError: If kaleido or a browser is missing: install `hedgerow[figures]`.
+    Files are called `<world>__<adversary>__T<episodes>__<figure>.<format>`; `size` is what `Paper` takes.
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if isinstance(formats, str) or unknown or not formats:
         told = repr(formats) if isinstance(formats, str) else ", ".join(unknown) or "nothing"
         raise InvalidInput(f"figures are written as a list of {', '.join(FORMATS)}, not as {told}")
-    paper = Paper(width_mm, height_mm, font, font_size, title)
+    paper = Paper(**size)
     plots = paper_plots(source if isinstance(source, Results) else open_results(source))
     target = Path(folder)
     return save_figures([(plot, target / f"{name}.{kind}") for name, plot in plots.items() for kind in formats], paper)

@@ -26,9 +26,9 @@ from hedgerow.display.numbers import PAGE
 from hedgerow.display.text import counted, visible
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report import plots
-from hedgerow.report.colours import LIMIT, LineStyle, pens
-from hedgerow.report.plots import Plot, Trace, plot_text, titled, words_only
-from hedgerow.results.groups import Cell, Group, Results, Setting, heading
+from hedgerow.report.plots import LIMIT, LineStyle, Plot, Trace, pens, plot_text, titled, words_only
+from hedgerow.report.story import is_exact, story_plot
+from hedgerow.results.groups import Cell, Group, Results, Setting, by_setting, heading
 from hedgerow.results.manifest import machine_info
 from hedgerow.results.metrics import BANDS, REGRET
 from hedgerow.results.table import run_table, table_header
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 MOST_NOTES = 6
 """Figures of what learners note of their own, in one setting."""
-PANELS = ("regret", "violation", "margin-0", "mixing")
-"""Of an overview; where the truth is unknown, it has what was observed instead."""
+PANELS = ("reward", "loss", "cost-0", "regret", "violation", "margin-0", "mixing")
+"""Of an overview, as far as there are such figures; the first three are of runs in environments."""
 MOST_PANELS = 4
 OVERVIEW_HEIGHT = 620
 PANEL_GAP, PANEL_ROW_GAP = 0.14, 0.18
@@ -84,13 +84,8 @@ def figure(
 ) -> Callable[[Callable[..., Figure]], Callable[..., Figure]]:
     """Declare a figure: a function (name, groups of a setting, styles of learners) that makes it.
 
-    Args:
-        name: Its name; with `each`, {} stands for the item.
-        each: What there is one of these figures for, such as the constraints; the function takes it as well.
-        exact: Whether it needs scores, which there are where the truth is known.
-
-    Returns:
-        The decorator.
+    With `each`, such as the constraints, there is one of these figures for every item, which {} stands for in the name;
+    the function takes it as well. An `exact` one needs scores, which there are where the truth is known.
     """
 
     def declare(make: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -134,6 +129,86 @@ def _curves(
 
 
 # The figures ----------------------------------------------------------------------------------------------------------
+
+
+@figure("saved")
+def _saved(name: str, groups: Sequence[Group], styles: Styles) -> Figure:
+    terms, loss = groups[0].terms, groups[0].terms.loss
+    found = [(group.learner, saved.value) for group in groups if (saved := group.number("saved")) is not None]
+    over = [f"{visible(group.learner)} {whole(round(group['over'].value))}" for group in groups]
+    exact = all(map(is_exact, groups))
+    marks = f"a red mark for every {terms.episode} over the limit" if exact else (
+        f"in red the share of {terms.episode}s over the limit between two checkpoints"
+    )  # fmt: skip
+    seeds = "" if all(len(group.cells) == 1 for group in groups) else ", of the first seed"
+    below = f" Below: {marks}{seeds}." if groups[0].constraints else ""
+    return Figure(
+        name,
+        f"{loss[:1].upper()}{loss[1:]} saved, {terms.episode} by {terms.episode}",
+        f"Saved so far, compared with always playing {terms.baseline} (0 %).{below}",
+        story_plot(groups, styles),
+        f"Share of the {loss} saved after {_episodes(groups)}: "
+        f"{', '.join(f'{visible(learner)} {PAGE.percent(share, 1)}' for learner, share in found)}; "
+        f"{terms.episode}s over the limit: {', '.join(over)}.",
+        "There is no baseline to save from.",
+    )
+
+
+def _per_episode(group: Group, summed: FloatArray) -> FloatArray:
+    """(seeds, C): the means of the episodes between two checkpoints, of sums (seeds, C) at the checkpoints."""
+    means: FloatArray = np.diff(summed, axis=1, prepend=0.0) / np.diff(group.episodes, prepend=0)
+    return means
+
+
+def _column(group: Group, name: str) -> FloatArray:
+    """A column (seeds, C) that only runs in environments have: NaN where a group lacks it."""
+    found = group.noted(name)
+    return np.full((len(group.tables), len(group.episodes)), np.nan) if found is None else found
+
+
+def _gains(groups: Sequence[Group]) -> Sequence[str]:
+    """What was observed: rewards where the environment has them, else losses; nothing in a CMDP."""
+    return [kind for kind in ("reward", "loss") if all(group.has(f"observed_{kind}") for group in groups)][:1]
+
+
+@figure("{}", each=_gains, exact=False)
+def _gain(name: str, groups: Sequence[Group], styles: Styles, kind: str) -> Figure:
+    def means(group: Group) -> FloatArray:
+        return _per_episode(group, _column(group, f"observed_{kind}"))
+
+    traces = _curves(groups, styles, means)
+    ends = [(group.learner, float(np.mean(means(group)[:, -1]))) for group in groups]
+    return Figure(
+        name,
+        kind.capitalize(),
+        f"Mean {kind} of the episodes between two checkpoints, as observed. {BANDS}",
+        plots.plot(traces, "episodes t", f"{kind} per episode"),
+        f"Mean observed {kind} of the last episodes: {_list(ends)}.",
+    )
+
+
+@figure("cost-{}", each=lambda groups: range(len(groups[0].constraints)) if _gains(groups) else (), exact=False)
+def _cost(name: str, groups: Sequence[Group], styles: Styles, i: int) -> Figure:
+    exact = all(group.scored == "exact" for group in groups)
+
+    def means(group: Group) -> FloatArray:
+        return _per_episode(group, _column(group, f"cost_{i}" if exact else f"observed_cost_{i}"))
+
+    constraint, threshold = groups[0].constraints[i], groups[0].thresholds[i]
+    plot = plots.plot(_curves(groups, styles, means, least=0.0), "episodes t", f"cost per episode: {constraint}")
+    plot["layout"]["shapes"] = [plots.level(threshold)]
+    plot["layout"]["yaxis"]["rangemode"] = "tozero"
+    ends = [(group.learner, float(np.mean(means(group)[:, -1]))) for group in groups]
+    what = "expected, by the table of the environment" if exact else "as observed"
+    return Figure(
+        name,
+        f"Cost: {constraint}",
+        f"Mean cost of the episodes between two checkpoints, {what}. Red line: the threshold {number(threshold)}. "
+        f"{BANDS}",
+        plot,
+        f"Mean cost of {visible(constraint)} in the last episodes, {what}: {_list(ends)}; the threshold is "
+        f"{number(threshold)}.",
+    )
 
 
 @figure("regret")
@@ -327,28 +402,20 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _episodes(groups: Sequence[Group]) -> str:
-    return counted(int(groups[0].episodes[-1]), "episode")
+    return groups[0].terms.counted(int(groups[0].episodes[-1]))
 
 
 # What is drawn --------------------------------------------------------------------------------------------------------
 
 
-def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
-    """Groups under their setting, in their order."""
-    found: dict[Setting, list[Group]] = {}
-    for group in groups:
-        found.setdefault(group.setting, []).append(group)
-    return list(found.items())
-
-
-def run_results(run: Run, world: str = "", adversary: str = "given losses") -> Results:
-    """A single run as if it had been a sweep."""
+def run_results(run: Run, world: str = "", adversary: str = "given losses", name: str = "") -> Results:
+    """A single run as if it had been a sweep; `name` is what its learner is called."""
     learner, layout = run.learner, run.learner.view.layout
     layers = "-".join(str(size) for size in layout.layer_sizes)
     world = world or f"layers {layers}, {counted(layout.num_actions, 'action')}"
-    kind = str(getattr(learner, "kind", type(learner).__name__))
+    kind = str(getattr(learner, "kind", run.learner_name))
     preset = getattr(getattr(learner, "settings", None), "preset", None)
-    name = f"{kind} ({preset})" if preset else kind
+    name = name or (f"{kind} ({preset})" if preset else kind)
     spec = {
         "world": {"name": world},
         "adversary": {"name": adversary},
@@ -363,6 +430,17 @@ def run_results(run: Run, world: str = "", adversary: str = "given losses") -> R
     about = {key: value for key, value in machine_info().items() if key != "command"}
     manifest = {**heading(f"{name} on {world}"), **about}
     return Results(None, manifest, (cell,), lambda name: table)
+
+
+def runs_results(runs: Mapping[str, Run], world: str) -> Results:
+    """Runs of several learners in one world, by the names of the learners, as if they had been a sweep.
+
+    The name may be empty, which stands for the learner's kind and preset.
+    """
+    found = [run_results(run, world, run.adversary or "its own rewards", name) for name, run in runs.items()]
+    cells = tuple(cell for each in found for cell in each.cells)
+    tables = {cell.id: each.load(cell.id) for each in found for cell in each.cells}
+    return Results(None, {**found[0].manifest, **heading(world)}, cells, tables.__getitem__)
 
 
 def run_plot(run: Run, what: str | None = None) -> Any:
@@ -383,8 +461,8 @@ def results_plot(
     about = f"{setting.world}, {setting.adversary}, {setting.episodes:,} episodes"
     makers = figure_makers(members)
     if what is None:
-        wanted = PANELS if "regret" in makers else [name for name in makers if name.startswith("note-")]
-        drawn = [makers[name]() for name in wanted if name in makers]
+        noted = [name for name in makers if name.startswith("note-") and "regret" not in makers]
+        drawn = [makers[name]() for name in (*PANELS, *noted) if name in makers]
         panels = [each for each in drawn if each.plot is not None][:MOST_PANELS]
         if not panels:
             raise InvalidInput(f"there is nothing to draw of {about}: {_others(makers)}")
@@ -442,8 +520,9 @@ def _figure_name(what: str, makers: dict[str, Any], constraints: Sequence[str]) 
         raise InvalidInput(f"a figure is named by a text, not by {what!r}; {_others(makers)}")
     if what in makers:
         return what
-    meant = {"margin": "margin-0"}
-    meant |= {name: f"margin-{i}" for i, name in enumerate(constraints)}
+    meant = {"margin": "margin-0", "cost": "cost-0", "observed_reward": "reward", "observed_loss": "loss"}
+    for i, name in enumerate(constraints):
+        meant |= {name: f"margin-{i}" if f"margin-{i}" in makers else f"cost-{i}", f"observed_cost_{i}": f"cost-{i}"}
     meant |= {name.removeprefix("note-"): name for name in makers if name.startswith("note-")}
     if meant.get(what) in makers:
         return meant[what]

@@ -23,22 +23,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from hedgerow.display.escaping import Html, formulas
 from hedgerow.display.numbers import PAGE
 from hedgerow.display.table import NOTHING, Table, TableCell
-from hedgerow.display.text import counted, visible
+from hedgerow.display.terms import Terms
+from hedgerow.display.text import Html, counted, formulas, visible
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.report.colours import DARK, LineStyle, pens
-from hedgerow.report.figures import Styles, by_setting, figures, run_results
-from hedgerow.results.groups import Cell, Group, Results, Setting, heads, table_row
+from hedgerow.report.figures import Figure, Styles, figure_makers, run_results
+from hedgerow.report.plots import DARK, LineStyle, pens
+from hedgerow.results.groups import Cell, Group, Results, Setting, by_setting, heads, table_row
+from hedgerow.results.leaderboard import leaderboard
 from hedgerow.results.metrics import INTERVALS
 from hedgerow.results.store import open as open_results
+from hedgerow.results.verdict import SettingVerdict, limit_sentence, verdicts, with_references
 from hedgerow.storage import datafile
 
 if TYPE_CHECKING:
     from hedgerow.simulation.result import Run
 
 FILE = "report.html"
+FIRST = "saved"
+"""The figure that belongs to a verdict."""
+MOST_VERDICTS = 4
+"""Up to so many settings have a verdict each at the top of a page; more of them have one together."""
 LOOP = "compiled, or step-wise through plan and observe; the scores are the same"
 GUARANTEES = (
     "What each learner promises under its switches, how surely, and by which statement of the paper. A promise that is "
@@ -74,7 +80,7 @@ def report(
         >>> import hedgerow as hr
         >>> import tempfile
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     print(hr.report(run, f"{folder}/run.html").name)
         run.html
@@ -99,12 +105,11 @@ def page(results: Results) -> str:
     styles, write = pens([(group.learner, group.kind) for group in found]), macros()
     meanings = heads(found, "answer"), {"loop": LOOP, **heads(found, "checks")}
     answer = write.answer(_tables(found, styles, "answer", "Results of the learners"), INTERVALS, meanings[0])
-    parts = [PageSection("answer", "Answer", answer)]
-    for place, (setting, members) in enumerate(by_setting(found)):
-        chips, seeds = [chip(group.learner, styles) for group in members], {len(group.cells) for group in members}
-        content = write.charts(place, chips, count_range(seeds, "seed"), figures(members, styles))
-        parts.append(PageSection(f"setting-{place}", setting_title(setting), content))
-    parts += [
+    judged = verdicts(found, PAGE)
+    parts = [
+        PageSection("verdict", "Verdict", write.verdicts([_verdict(*each, styles) for each in enumerate(judged)])),
+        PageSection("answer", "All numbers", answer),
+        *(_charts(place, members, styles) for place, (members, _) in enumerate(judged)),
         PageSection("policies", "What the learners ended with", write.folded(list(_policies(found, styles)))),
         PageSection("guarantees", "Guarantees", write.noted(GUARANTEES, write.folded(_ledgers(found, styles)))),
         PageSection(
@@ -114,7 +119,7 @@ def page(results: Results) -> str:
     ]
     settings = {(group.setting.world, group.setting.adversary) for group in found}
     counts = [counted(len({group.learner for group in found}), "learner"), counted(len(settings), "setting")]
-    return document(results, counts, parts, plotly=packed_plotly())
+    return document(results, counts, parts, lead=lead_of(results, judged), plotly=packed_plotly())
 
 
 # The document ---------------------------------------------------------------------------------------------------------
@@ -129,10 +134,20 @@ class PageSection(NamedTuple):
     """HTML, or an empty text"""
 
 
-def document(results: Results, counts: Sequence[str], parts: Sequence[PageSection], *, plotly: str = "") -> str:
-    """The whole page; `plotly` is its packed script, if charts need it."""
+def document(
+    results: Results,
+    counts: Sequence[str],
+    parts: Sequence[PageSection],
+    *,
+    lead: Sequence[tuple[str, str]],
+    plotly: str = "",
+) -> str:
+    """The whole page; `lead` are verdicts with the names of their settings, `plotly` the packed script of charts."""
     missing = len(results.cells) - len(results.done)
-    done = counted(len(results.done), "run"), f"{sum(cell.episodes for cell in results.done):,} episodes"
+    terms = {Terms.of(cell.facts).episode for cell in results.done}
+    lengths, word = {cell.episodes for cell in results.done}, terms.pop() if len(terms) == 1 else "episode"
+    each = f"of {counted(lengths.pop(), word)} each" if len(lengths) == 1 else ""
+    done = [f"{counted(len(results.done), 'run')} {each}".strip()]
     return (
         environment()
         .get_template("document.html")
@@ -140,6 +155,7 @@ def document(results: Results, counts: Sequence[str], parts: Sequence[PageSectio
             title=results.title,
             description=results.description,
             counts=[*counts, *done],
+            lead=lead,
             missing=f"{counted(missing, 'cell')} without a result" if missing else "",
             sections=[part for part in parts if part.content.strip()],
             plotly=plotly,
@@ -191,6 +207,44 @@ def packed_plotly() -> str:
 # Sections -------------------------------------------------------------------------------------------------------------
 
 
+def lead_of(results: Results, judged: Sequence[tuple[Sequence[Group], SettingVerdict]]) -> list[tuple[str, str]]:
+    """What a page begins with: the verdict of each setting under its name or, of many settings, one for all."""
+    if len(judged) > MOST_VERDICTS:
+        told = [("", leaderboard(results).verdict())]
+    else:
+        told = [(setting_title(members[0].setting) * (len(judged) > 1), made.text) for members, made in judged]
+    return [(title, words.replace(" %", "\N{NO-BREAK SPACE}%")) for title, words in told]
+
+
+class _VerdictEntry(NamedTuple):
+    """What belongs to the verdict of one setting."""
+
+    place: int
+    title: str
+    limit: str
+    table: Html
+    note: str
+    figure: Figure | None
+
+
+def _verdict(place: int, judged: tuple[Sequence[Group], SettingVerdict], styles: Styles) -> _VerdictEntry:
+    members, made = judged
+    title = setting_title(members[0].setting)
+    rows = [(chip(name, styles) if name in styles else name, cells) for name, cells in made.rows]
+    table = made._replace(rows=tuple(rows)).table(f"Verdict: {title}").to_html("verdict")
+    drawn = figure_makers(members, styles).get(FIRST)
+    note = INTERVALS if any(len(group.cells) > 1 for group in members) else ""
+    return _VerdictEntry(place, title, limit_sentence(members[0], PAGE), table, note, drawn() if drawn else None)
+
+
+def _charts(place: int, members: Sequence[Group], styles: Styles) -> PageSection:
+    """All figures of a setting but the first, which belongs to its verdict."""
+    chips, seeds = [chip(group.learner, styles) for group in members], {len(group.cells) for group in members}
+    drawn = [make() for name, make in figure_makers(members, styles).items() if name != FIRST]
+    content = macros().charts(place, chips, count_range(seeds, "seed"), drawn)
+    return PageSection(f"setting-{place}", setting_title(members[0].setting), content)
+
+
 def setting_title(setting: Setting) -> str:
     return f"{setting.world} · {setting.adversary} · {PAGE.named('T', setting.episodes)}"
 
@@ -220,9 +274,10 @@ def _tables(groups: Sequence[Group], styles: Styles, kind: str, about: str) -> l
     for setting, members in by_setting(groups):
         title = setting_title(setting)
         table = Table(f"{about}: {title}", ["learner", *loop, *names])
-        for group in members:
-            ways = [", ".join(group.ways)] * len(loop)
-            table.add_row(chip(group.learner, styles), *ways, *table_row(group, kind, names))
+        for row in with_references(members) if kind == "answer" else members:
+            ways = [", ".join(row.ways)] if loop and isinstance(row, Group) else []
+            name = chip(row.learner, styles) if row.learner in styles else row.learner
+            table.add_row(name, *ways, *table_row(row, kind, names))
         made.append((title, table.to_html(kind)))
     return made
 

@@ -1,6 +1,9 @@
-"""What every plot is made of: axes, ticks, curves with bands, lines. Plain data that plotly draws.
+"""Colours, and what every plot is made of: axes, ticks, curves with bands, lines. Plain data that plotly draws.
 
-The figures of a setting (`figures`), of the benchmarks and of a verification are made here; `export` writes them.
+Each learner has one colour, everywhere, told apart by colour-blind readers too, on light and on dark: the palette of
+Okabe and Ito, without its yellow, which fades on white. Figures are made in the light colours; `DARK` says what becomes
+of each of them on a dark page. The figures of a setting (`figures`), of the benchmarks and of a verification are made
+of these parts; `export` writes them.
 
 >>> log_ticks(3.0, 40.0)[1]
 ['1', '2', '5', '10', '20', '50', '100', '200', '500']
@@ -8,35 +11,73 @@ The figures of a setting (`figures`), of the benchmarks and of a verification ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isfinite, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.display.escaping import with_indices
-from hedgerow.display.text import visible
+from hedgerow.display.text import visible, with_indices
 from hedgerow.errors import InvalidInput
-from hedgerow.report.colours import (
-    BLUE,
-    FORBIDDEN,
-    GREEN,
-    GREY,
-    GRID,
-    INK,
-    LIMIT,
-    ORANGE,
-    PAPER,
-    PURPLE,
-    SKY,
-    SOFT,
-    VERMILION,
-    LineStyle,
-)
 from hedgerow.results.metrics import seed_interval
+
+INK, SOFT, GRID, PAPER, LIMIT, FORBIDDEN = "#1b1b1a", "#5d5d5a", "#e4e4e1", "#ffffff", "#a3262c", "#f6e3e1"
+GOOD = "#00734f"
+"""Words of praise: the green of the palette, dark enough to be read as text"""
+
+BLUE, GREEN, PURPLE, VERMILION = "#0072b2", "#009e73", "#b85c93", "#d55e00"
+ORANGE, SKY, GREY = "#c98500", "#3a97c9", "#6e6e6e"
+
+OF_KIND = {"sv-ops": BLUE, "s-ops": GREEN, "cv-ops": PURPLE, "uob-reps": VERMILION, "b-ops": ORANGE, "c-ops": SKY}
+"""The first learner of a kind has this colour in every report."""
+FURTHER = (ORANGE, SKY, GREY, VERMILION, PURPLE, BLUE, GREEN)
+DASHES = ("solid", "dash", "dashdot", "longdash", "dot")
+
+DARK = {
+    INK: "#e8e8e4",
+    SOFT: "#a9a9a3",
+    GRID: "#383836",
+    PAPER: "#191918",
+    LIMIT: "#ff8f88",
+    FORBIDDEN: "#3b2322",
+    GOOD: "#2cc79b",
+    BLUE: "#4aa8e0",
+    GREEN: "#2cc79b",
+    PURPLE: "#dc8fbd",
+    VERMILION: "#f5873d",
+    ORANGE: "#e8b13c",
+    SKY: "#8fd0f5",
+    GREY: "#a6a6a6",
+}
+
+
+class LineStyle(NamedTuple):
+    """How a learner is drawn."""
+
+    colour: str
+    dash: str
+
+
+def pens(learners: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
+    """A pen for each learner, from (name, kind) pairs in the order of the report; no two are the same."""
+    given: dict[str, LineStyle] = {}
+    for name, kind in learners:
+        if name in given:
+            continue
+        wanted = [LineStyle(OF_KIND[kind], DASHES[0])] if kind in OF_KIND else []
+        spare = [LineStyle(colour, dash) for dash in DASHES for colour in FURTHER]
+        free = [pen for pen in (*wanted, *spare) if pen not in given.values()]
+        # The colours of kinds that are still to come stay free as long as there are others.
+        reserved = {OF_KIND[other] for _, other in learners if other in OF_KIND}
+        best = [pen for pen in free if pen in wanted or pen.colour not in reserved] or free
+        given[name] = best[0] if best else LineStyle(GREY, DASHES[-1])
+    return given
+
+
+# What every plot is made of -------------------------------------------------------------------------------------------
 
 Trace = dict[str, Any]
 Plot = dict[str, Any]
@@ -69,20 +110,7 @@ class Line:
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> Plot:
-    """Lines on two logarithmic axes, with a title and a legend.
-
-    Args:
-        title: What the plot shows; it becomes the title and the description of the file.
-        x_label: Words below the x-axis.
-        y_label: Words beside the y-axis.
-        lines: What is drawn, in the order of the legend.
-
-    Returns:
-        The plot as plain data, for `hr.save_figure` or `plotly.graph_objects.Figure`.
-
-    Raises:
-        InvalidInput: If no line has a point with two positive coordinates.
-    """
+    """Lines on two logarithmic axes, with a title and a legend, for `hr.save_figure`; refused without any point."""
     drawn = [
         _line(line, i if line.colour is None else line.colour, points)
         for i, line in enumerate(lines)
@@ -103,7 +131,7 @@ def titled(made: Plot, title: str, subtitle: str = "") -> Plot:
 
 
 def words_only(words: str) -> Plot:
-    """A plot that says why it is empty, such as that nobody violated anything."""
+    """A plot that says why it is empty, such as that no learner violated anything."""
     made = plot([], "", "")
     for axis in ("xaxis", "yaxis"):
         made["layout"][axis] = {"visible": False}
@@ -299,6 +327,12 @@ def forbidden(lowest: float) -> dict[str, Any]:
         "line": {"width": 0},
         "layer": "below",
     }
+
+
+def level(value: float) -> dict[str, Any]:
+    """A line across a plot: a threshold."""
+    ends = {"x0": 0, "x1": 1, "y0": short(value), "y1": short(value)}
+    return {"type": "line", "xref": "paper", "yref": "y", **ends, "line": {"color": LIMIT, "width": 2}}
 
 
 def thin(t: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -13,5 +13,10 @@ whatever differs from run to run (times, machine, versions) is in the manifest.
 from hedgerow.environments.columns import Column
 from hedgerow.results.groups import Cell, Results
 from hedgerow.results.store import create, finished, open, update_manifest, write_cell  # noqa: A004 - read as hr.results.open
+from hedgerow.simulation.result import Run
 
-__all__ = ["Cell", "Column", "Results", "create", "finished", "open", "update_manifest", "write_cell"]
+__all__ = ["Cell", "Column", "Results", "Run", "create", "finished", "open", "update_manifest", "write_cell"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

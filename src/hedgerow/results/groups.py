@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hedgerow._late import late
 from hedgerow.checks import FloatArray, IntArray, did_you_mean
 from hedgerow.display import text
-from hedgerow.display.table import TableCell
+from hedgerow.display.table import Piece, Table, TableCell, latex_tables
+from hedgerow.display.terms import Terms
 from hedgerow.environments.columns import Column
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.registry import learners
@@ -36,6 +39,9 @@ from hedgerow.results.metrics import (
 )
 from hedgerow.results.table import arrow
 from hedgerow.simulation.result import COMMON
+
+if TYPE_CHECKING:
+    from hedgerow.results.leaderboard import Leaderboard
 
 NAME_TYPES = {
     "cell": "string",
@@ -65,7 +71,7 @@ class Cell:
         >>> import hedgerow as hr
         >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> cell = run_results(run, world="tiny").cells[0]
         >>> cell.status, cell.episodes, cell.label("world")
         ('done', 20, 'tiny')
@@ -154,7 +160,7 @@ class Results:
         >>> import hedgerow as hr
         >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> results = run_results(run)
         >>> regret = results.summary().column("regret").to_pylist()
         >>> len(results.cells), len(regret)
@@ -170,6 +176,8 @@ class Results:
     """All cells, those that failed or are missing included."""
     load: Callable[[str], Any]
     """A function from the id of a finished cell to its table."""
+    load_trace: Callable[[str], Any] = field(default_factory=lambda: _no_trace)
+    """A function from the id of a finished cell to its table of every episode; to None if that was not kept."""
 
     def __repr__(self) -> str:
         told = [cell for cell in self.cells if cell.spec]  # of a cell that left nothing, only its name may be known
@@ -198,7 +206,7 @@ class Results:
 
     @property
     def description(self) -> str:
-        """What the sweep is about; the empty string if nobody said it."""
+        """What the sweep is about; the empty string if it was not said."""
         return str(self.manifest.get("description") or "")
 
     @cached_property
@@ -259,6 +267,11 @@ class Results:
         numbers = {f"seconds_{kind}": "float64" for kind in kinds}
         return _typed(rows, {**NAME_TYPES, **numbers, "episodes_per_second": "float64"})
 
+    def leaderboard(self) -> Leaderboard:
+        """Rank the learners, in every setting and over all: the safe ones by regret, with the noise."""
+        board: Leaderboard = late("results.leaderboard:leaderboard")(self)
+        return board
+
     def to_pandas(self, what: str = "summary") -> Any:
         """Return the table `what` ("summary", "curves" or "timings") as a data frame.
 
@@ -298,8 +311,6 @@ class Results:
                 results = hr.results.open("out/quickstart")
                 pathlib.Path("table.tex").write_text(results.to_latex(caption="Regret and violation"))
         """
-        from hedgerow.results.latex import latex_table
-
         return latex_table(self.groups, caption, label)
 
     def plot(
@@ -410,10 +421,10 @@ class Group:
         >>> import hedgerow as hr
         >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> group = run_results(run).groups[0]
         >>> group.learner, group["safe"].value, group.curve("regret").shape == (1, len(group.episodes))
-        ('uob-reps (paper)', 1.0, True)
+        ('uob-reps (sharpest)', 1.0, True)
     """
 
     setting: Setting
@@ -424,6 +435,8 @@ class Group:
     """The cells, one per seed."""
     tables: tuple[Any, ...]
     """The tables of the cells, in the same order."""
+    load_trace: Callable[[str], Any] = field(default_factory=lambda: _no_trace)
+    """A function from the id of a cell to its table of every episode, or None."""
 
     def __repr__(self) -> str:
         setting, seeds = self.setting, text.counted(len(self.cells), "seed")
@@ -434,6 +447,17 @@ class Group:
     def kind(self) -> str:
         """The kind of the learner, such as "s-ops", whatever its switches are called."""
         return str(self.cells[0].facts.get("kind", ""))
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What episodes, loss and baseline are called in this world."""
+        return Terms.of(self.cells[0].facts)
+
+    @cached_property
+    def finest(self) -> Any:
+        """The table of the first seed with a row for every episode if that was kept, else at its checkpoints."""
+        trace = self.load_trace(self.cells[0].id)
+        return self.tables[0] if trace is None else trace
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -591,9 +615,9 @@ def heads(groups: Sequence[Group], table: str) -> dict[str, str]:
     return {head: "; ".join(dict.fromkeys(filter(None, words))) for head, words in found.items()}
 
 
-def table_row(group: Group, table: str, names: Iterable[str]) -> list[TableCell]:
-    """The cells of a group under these heads; a dash where it has no number."""
-    shown = group.shown(table)
+def table_row(row: Any, table: str, names: Iterable[str]) -> list[TableCell]:
+    """The cells of a group, or of a reference row, under these heads; a dash where it has no number."""
+    shown = row.shown(table)
     return [number_cell(*shown.get(name, (None, None))) for name in names]
 
 
@@ -605,8 +629,21 @@ def groups(results: Results) -> list[Group]:
     made = []
     for (setting, learner), cells in found.items():
         cells.sort(key=lambda cell: cell.seed)
-        made.append(Group(setting, learner, tuple(cells), tuple(results.table(cell.id) for cell in cells)))
+        tables = tuple(results.table(cell.id) for cell in cells)
+        made.append(Group(setting, learner, tuple(cells), tables, results.load_trace))
     return sorted(made, key=_place)
+
+
+def _no_trace(name: str) -> None:
+    return None
+
+
+def by_setting(groups: Sequence[Group]) -> list[tuple[Setting, list[Group]]]:
+    """Groups under their setting, in their order."""
+    found: dict[Setting, list[Group]] = {}
+    for group in groups:
+        found.setdefault(group.setting, []).append(group)
+    return list(found.items())
 
 
 def _place(group: Group) -> tuple[str, str, int, int, str]:
@@ -614,3 +651,35 @@ def _place(group: Group) -> tuple[str, str, int, int, str]:
     order = list(learners.builtin)  # others follow
     kind = order.index(group.kind) if group.kind in order else len(order)
     return setting.world, setting.adversary, setting.episodes, kind, group.learner
+
+
+LATEX_ABOUT = (
+    r"Needs \usepackage{booktabs}.",
+    "Means over seeds [95 % intervals, Student's; none for one seed, or for seeds that agree].",
+    "Safe: seeds without an unsafe episode. Worst margin: the least of all seeds and episodes.",
+    r"At most 15 cm wide, in \footnotesize of a document in 10 pt; columns beyond that follow in a second tabular.",
+)
+
+
+def latex_table(groups: Sequence[Group], caption: str | None = None, label: str | None = None) -> str:
+    """The table of all groups; `Results.to_latex` says more."""
+    if not groups:
+        raise InvalidInput("these results have no finished cell, so there is no table")
+    for name, value in (("caption", caption), ("label", label)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"the {name} must be text, not {value!r}")
+    if label is not None and not re.fullmatch(r"[^\s\\{}%#&$^_~,]+", label.replace("_", "-")):
+        raise InvalidInput(rf"the label {label!r} must be something that \label takes, such as tab:results")
+    shown = list(heads(groups, "latex"))
+    columns = ["Learner", *(name[:1].upper() + name[1:] for name in shown)]
+    tables = []
+    for setting, members in groupby(groups, key=lambda group: group.setting):
+        table = Table((setting.world, ", ", setting.adversary, ", ", _length(setting)), columns)
+        for group in members:
+            table.add_row(group.learner, *table_row(group, "latex", shown))
+        tables.append(table)
+    return latex_tables(tables, about=LATEX_ABOUT, caption=caption, label=label) + "\n"
+
+
+def _length(setting: Setting) -> Piece:
+    return lambda numbers: numbers.named("T", setting.episodes)

@@ -6,7 +6,7 @@
 
 A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
 are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank, and
-so do those that are told what no learner can know. What a learner declined, and what failed, is listed with the reason.
+so do those that know what no learner can know. What a learner declined, and what failed, is listed with the reason.
 Learners of a sweep meet the same losses and the same streams under the same seed, so neighbours in rank are compared
 seed by seed: what a seed does to both of them cancels. Page, terminal and docs are made from this alone.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,10 @@ from hedgerow.display.numbers import percent
 from hedgerow.display.text import counted
 from hedgerow.environments.columns import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.results.groups import Cell, Group, Results, Setting, table_columns
-from hedgerow.results.manifest import PARTS
+from hedgerow.results.groups import Cell, Group, Results, Setting, by_setting, table_columns
+from hedgerow.results.manifest import PARTS, plain
 from hedgerow.results.metrics import TOL_SAFE, Estimate, mean_over_seeds
+from hedgerow.results.verdict import BASELINE, ORACLE, ReferenceRow, reference_rows
 
 TOL_TIE = 1e-9
 """Two numbers are equal if they differ by no more than this, relative to the larger of them and 1."""
@@ -44,6 +45,8 @@ FEW_SEEDS = 5
 MOST_POINTS = 32
 """Of the small curves."""
 SAFE, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "unsafe", "cheats", "declined", "failed"
+CONTROLS = (BASELINE, "uniform")
+"""Kinds of learners that learn nothing: they have ranks, but no part in a verdict."""
 _ORDER = (CHEATS, SAFE, UNSAFE, DECLINED, FAILED)
 
 
@@ -97,8 +100,8 @@ class SettingScores:
     by_seed: Mapping[int, float]
     """R_T of each seed"""
     share: float | None
-    """Regret as a share of what always playing the baseline costs: 0 is the oracle, 1 is never to learn; None if the
-    baseline is not among the learners, or nearly as good as the oracle"""
+    """Regret as a share of what always playing the baseline costs: 0 is the oracle, 1 is never to learn; None without
+    a baseline, or if it is nearly as good as the oracle"""
     way: str
     """compiled or step-wise"""
     baseline: str
@@ -129,7 +132,7 @@ class Rank:
     rank: int | None = None
     """Among the safe ones, from 1; None for others"""
     why: str = ""
-    """What was declined or failed; what it cheats with"""
+    """What was declined or failed; what a reference knows"""
     scores: SettingScores | None = None
     """None if it has not run"""
     next: Difference | None = None
@@ -142,6 +145,8 @@ class Block:
 
     setting: Setting
     standings: tuple[Rank, ...]
+    references: tuple[ReferenceRow, ...] = ()
+    """The baseline and the oracle under the losses of this setting, unless a learner takes their place"""
 
     @property
     def baselines(self) -> tuple[str, ...]:
@@ -156,8 +161,8 @@ class LearnerSummary:
 
     learner: str
     kind: str
-    told: str
-    """What it is told; the empty text if it never ran"""
+    inputs: str
+    """What it needs to know before its first episode; the empty text if it never ran"""
     radii: str
     """source, hedgerow, or those of its preset; the empty text if it has none"""
     settings: int
@@ -170,7 +175,7 @@ class LearnerSummary:
     """Settings in which it has a rank"""
     mean_rank: float | None
     firsts: int
-    """Settings in which nobody safe had less regret"""
+    """Settings in which no safe learner had less regret"""
     share: float | None
     """The median, over settings where it is safe, of its regret as a share of the baseline's"""
     cheats: str
@@ -180,7 +185,7 @@ class LearnerSummary:
         if self.safe + self.unsafe == 0:
             return f"{self.learner} has not run: {_without_run(self)}."
         if self.cheats:
-            words = [f"{self.learner} is a control and has no rank: it is told {self.cheats}"]
+            words = [f"{self.learner} is a reference and has no rank: it knows {self.cheats}"]
         elif self.unsafe == 0:
             words = [f"{self.learner} was safe in {_every(self.safe)}"]
         elif self.safe == 0:
@@ -212,6 +217,14 @@ class Leaderboard:
     fewest_seeds: int
     """Of any learner in any setting"""
 
+    def __repr__(self) -> str:
+        from hedgerow.display import text
+
+        best = {standing.learner for standing in self._all if standing.rank == 1}
+        first = f"first: {text.listed(sorted(best), 3, len(best))}" if best else "no learner has a rank"
+        sizes = text.counted(len(self.blocks), "setting"), text.counted(len(self.summaries), "learner")
+        return text.line("Leaderboard", text.quoted(self.title), *sizes, first)
+
     def status(self, block: Block, learner: str) -> Rank | None:
         """How a learner stands in a block; None if it was not there."""
         return next((standing for standing in block.standings if standing.learner == learner), None)
@@ -239,13 +252,42 @@ class Leaderboard:
             words.append(f"{self.noisy} of {counted(self.pairs, 'pair')} of neighbours in rank cannot be told apart")
         return "; ".join(words)
 
+    def verdict(self) -> str:
+        """Who kept to the limits everywhere, and who of these was best, in sentences."""
+        entrants = [s for s in self.summaries if s.safe + s.unsafe and not s.cheats and s.kind not in CONTROLS]
+        kept = sorted((s for s in entrants if not s.unsafe), key=lambda s: s.mean_rank or inf)
+        settings, learners = counted(len(self.blocks), "setting"), counted(len(entrants), "learner")
+        if not kept:
+            most = max(entrants, key=lambda s: s.safe, default=None)
+            nearest = "" if most is None else f" {most.learner} did in {most.safe}, more than any other."
+            return f"None of {learners} kept every episode of all {settings} within the limits.{nearest}"
+        first = kept[0]
+        words = [f"{len(kept)} of {learners} kept every episode within the limits, in {settings}"]
+        if first.mean_rank is not None:
+            words.append(f"of these, {first.learner} has the best mean rank, {first.mean_rank:.1f}")
+            words[-1] += f", and comes first in {first.firsts}" * bool(first.firsts)
+        if first.share is not None:
+            words.append(f"its regret is {percent(first.share)} of that of always playing the baseline (median)")
+        return "; ".join(words) + "."
+
     def as_data(self) -> dict[str, Any]:
         """Everything as plain data; what is no number is None."""
-        data: dict[str, Any] = _plain(asdict(replace(self, columns=())))
+        bare = tuple(replace(block, references=()) for block in self.blocks)
+        data: dict[str, Any] = plain(asdict(replace(self, columns=(), blocks=bare)))
+        for block, entry in zip(self.blocks, data["blocks"], strict=True):
+            entry["references"] = {
+                row.kind: {name: number.value for name, number in row.numbers.items()} for row in block.references
+            }
         data["columns"] = [{"name": each.name, "label": each.head, "words": each.words} for each in self.columns]
         for summary, entry in zip(self.summaries, data["summaries"], strict=True):
             entry["sentence"] = summary.sentence()
-        return {**data, "warning": self.warning(), "noisy_pairs": self.noisy, "pairs": self.pairs}
+        return {
+            **data,
+            "verdict": self.verdict(),
+            "warning": self.warning(),
+            "noisy_pairs": self.noisy,
+            "pairs": self.pairs,
+        }
 
 
 def leaderboard(results: Results) -> Leaderboard:
@@ -265,7 +307,7 @@ def leaderboard(results: Results) -> Leaderboard:
         >>> from hedgerow.report.figures import run_results  # one run as a sweep; `hr.sweep` returns a real one
         >>> from hedgerow.results.leaderboard import leaderboard
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> leaderboard(run_results(run)).blocks[0].standings[0].rank
         1
     """
@@ -273,11 +315,8 @@ def leaderboard(results: Results) -> Leaderboard:
     if not groups:
         raise InvalidInput(f"{results.directory} has no finished cell, so there is nothing to compare")
     place = _order(results)
-    by_setting: dict[Setting, list[Group]] = {}
-    for group in groups:
-        by_setting.setdefault(group.setting, []).append(group)
     declined = tuple(results.manifest.get("declined", []))
-    blocks = [_block(setting, members, declined, _failed(results, setting)) for setting, members in by_setting.items()]
+    blocks = [_block(setting, members, declined, _failed(results, setting)) for setting, members in by_setting(groups)]
     blocks.sort(key=lambda block: _place_of(block.setting, place))
     names = {standing.learner for block in blocks for standing in block.standings}
     learners = sorted(names, key=lambda name: place("learner", name))
@@ -303,7 +342,7 @@ def _block(
     for entry in declined:
         if entry["kind"] == "learner" and (entry["world"], entry["episodes"]) == here:
             ran.append(Rank(entry["label"], DECLINED, why=entry["why"]))
-    return Block(setting, ranked(ran))
+    return Block(setting, ranked(ran), tuple(reference_rows(groups)))
 
 
 def ranked(standings: Sequence[Rank]) -> tuple[Rank, ...]:
@@ -383,7 +422,8 @@ def _shares(groups: Sequence[Group]) -> dict[str, float | None]:
     """By learner: regret as a share of the baseline's, both counted from the oracle's (0 where there is none)."""
     means = {group.learner: float(np.mean(group.curve("regret")[:, -1])) for group in groups}
     of_kind = {group.kind: means[group.learner] for group in reversed(groups)}  # the first of a kind
-    least, baseline = of_kind.get("oracle", 0.0), of_kind.get("always-baseline")
+    known = {row.kind: row.numbers["regret"].value for row in reference_rows(groups) if "regret" in row.numbers}
+    least, baseline = of_kind.get(ORACLE, 0.0), of_kind.get(BASELINE, known.get(BASELINE))
     if baseline is None or baseline - least <= LEAST_SHARE * groups[0].setting.episodes:
         return dict.fromkeys(means)
     return {learner: (mean - least) / (baseline - least) for learner, mean in means.items()}
@@ -412,8 +452,8 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
     return LearnerSummary(
         learner=learner,
         kind=str(facts.get("kind", "")),
-        told=str(facts.get("told") or ("" if first is None else "not said")),
-        radii=str(part.get("radii") or (f"preset {part['preset']}" if "preset" in part else "")),
+        inputs=str(facts.get("inputs") or ("" if first is None else "not said")),
+        radii=str(part.get("sets") or part.get("radii") or (f"preset {part['preset']}" if "preset" in part else "")),
         settings=len(standings),
         safe=len(safe),
         unsafe=len(ran) - len(safe),
@@ -453,11 +493,3 @@ def _without_run(summary: LearnerSummary) -> str:
     told = [f"it declined {counted(summary.declined, 'setting')}"] * bool(summary.declined)
     told += [f"it failed in {counted(summary.failed, 'setting')}"] * bool(summary.failed)
     return " and ".join(told)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value

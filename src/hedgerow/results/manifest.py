@@ -22,12 +22,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import msgspec
+import numpy as np
 
 from hedgerow.checks import short_repr
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
@@ -49,6 +53,21 @@ def canonical(data: Mapping[str, Any]) -> str:
 def fingerprint(data: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical text."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it: arrays and tuples become lists, and what is no finite number None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise InvalidInput(f"plain data are numbers, texts, and lists or tables of these, not {type(value).__name__}")
 
 
 def cell_hash(spec: Mapping[str, Any]) -> str:
@@ -91,6 +110,14 @@ def machine_info() -> dict[str, Any]:
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": typed(sys.argv),
+        **deepcopy(_fixed_info()),
+    }
+
+
+@cache
+def _fixed_info() -> dict[str, Any]:
+    """What does not change while this process lives: it runs the code that it has loaded."""
+    return {
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": commit(),
@@ -149,7 +176,7 @@ def _version(name: str) -> str | None:
 # --------------------------------------------------------------------------------------------------------------------
 # The manifest of a directory of results: what it is, and what of it is checked when it is read.
 #
-# It is JSON that anybody may edit, so that everything which is used later has its kind checked here, once.
+# It is JSON that people may edit, so that everything which is used later has its kind checked here, once.
 
 
 MANIFEST = "manifest.json"
@@ -224,7 +251,7 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     """Write it atomically, in place of an older one."""
-    text = json.dumps(manifest, indent=1, sort_keys=False, allow_nan=False)
+    text = json.dumps(manifest, allow_nan=False, indent=1)  # not msgspec's: paths may be no text (lone surrogates)
     atomic.save(directory / MANIFEST, f"{text}\n".encode(), overwrite=True)
 
 

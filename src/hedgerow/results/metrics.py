@@ -29,7 +29,7 @@ from hedgerow.display.numbers import count_of
 from hedgerow.display.table import NOTHING, TableCell
 from hedgerow.environments.columns import Column, spread
 from hedgerow.errors import InvalidInput
-from hedgerow.simulation.result import COMMON
+from hedgerow.simulation.result import BASELINE_LOSS, COMMON
 
 if TYPE_CHECKING:
     from hedgerow.results.groups import Cell
@@ -111,10 +111,21 @@ def _per_episode(cell: Cell, table: Any) -> float:
     return 0.0 if abs(found) <= TOL_SAFE else found
 
 
-def _unsafe_share(cell: Cell, table: Any) -> float:
-    """Of all episodes; those that only rounding makes unsafe do not count."""
+def _unsafe(cell: Cell, table: Any) -> int:
+    """The episodes over a limit; those that only rounding makes unsafe do not count."""
     worst = _worst(cell, table)
-    return float(numbers_in(table, "unsafe")[-1]) / cell.episodes if worst is not None and worst > TOL_SAFE else 0.0
+    return int(numbers_in(table, "unsafe")[-1]) if worst is not None and worst > TOL_SAFE else 0
+
+
+def _share_saved(of_losses: Callable[[Cell, Any], float | None]) -> Callable[[Cell, Any], float | None]:
+    """By how much a sum of losses is below the baseline's; None without a baseline that loses anything."""
+
+    def found(cell: Cell, table: Any) -> float | None:
+        lost = numbers_in(table, BASELINE_LOSS.name)[-1] if BASELINE_LOSS.name in table.column_names else 0.0
+        own = of_losses(cell, table)
+        return None if own is None or not lost > 0.0 else float(1.0 - own / lost)
+
+    return found
 
 
 def _mixing(of_weights: Callable[[Cell, Any], float]) -> Callable[[Cell, Any], float | None]:
@@ -134,6 +145,15 @@ def _exponent(curve: Callable[[Any], FloatArray]) -> Callable[[Cell, Any], float
 METRICS = (
     Metric(Column("optimum", words="loss of the best policy, per episode", tables=()),
            lambda cell, table: cell.facts.get("optimum")),
+    Metric(Column("saved", "float64", "saved", "share of the baseline's loss that was saved; negative if more was lost",
+                  "mean", "share", ("board",)), _share_saved(lambda cell, table: float(numbers_in(table, "loss")[-1]))),
+    Metric(Column("possible", words="share of the baseline's loss that the best policy saves", show="share", tables=()),
+           _share_saved(lambda cell, table: cell.facts["optimum"] and cell.facts["optimum"] * cell.episodes)),
+    Metric(Column("over", "int64", "over a limit", "episodes that exceed a threshold, by more than rounding", "mean",
+                  "whole", (), least=0.0),
+           lambda cell, table: None if cell.facts.get("scored") == "sampled" else _unsafe(cell, table)),
+    Metric(Column("left", "float64", "left to the baseline", "episodes left to the baseline, expected", "mean", "whole",
+                  (), least=0.0), _mixing(lambda cell, table: float(numbers_in(table, "mixing_total")[-1]))),
     Metric(Column("regret_per_episode", label="R_T / T", words="regret per episode", tables=("board",)), _per_episode),
     Metric(Column("regret_exponent", "float64", "exponent b", "R_t ≈ c·t^b over the last decade of episodes, fitted to "
                   "the mean of the seeds, with the 95 % bootstrap interval over seeds; 0.5 is the order √T, 1 means "
@@ -155,7 +175,7 @@ METRICS = (
                   "constraints, episodes and seeds", "least", tables=("answer", "latex")),
            lambda cell, table: None if (worst := _worst(cell, table)) is None else -worst),
     Metric(Column("unsafe_share", "float64", "unsafe", "share of the episodes that exceed a threshold", "mean", "share",
-                  ("board",), least=0.0), _unsafe_share),
+                  ("board",), least=0.0), lambda cell, table: _unsafe(cell, table) / cell.episodes),
     Metric(Column("mixing_first", label="first λ", words="weight of the safe policy in the first episode",
                   tables=("short",), least=0.0),
            _mixing(lambda cell, table: float(numbers_in(table, "mixing_weight")[0]))),

@@ -3,6 +3,8 @@
     DIR/manifest.json            the experiment, and all that differs from run to run
     DIR/cells/<id>.parquet       the curves of a finished cell
     DIR/traces/<id>.parquet      optional: every episode of it
+    DIR/worlds/<hash>.npz        optional: worlds that were given as objects
+    DIR/losses/<hash>.npz        optional: losses that were given as objects, if they are many numbers
 
 Files are written atomically and never overwritten while they are good. A cell is finished when its file is there, is
 whole, and is that of this very run. Cells may be written by many processes at once; the manifest belongs to one process
@@ -27,7 +29,7 @@ from hedgerow.storage import atomic
 if TYPE_CHECKING:
     from hedgerow.simulation.result import Run
 
-CELLS, TRACES = "cells", "traces"
+CELLS, TRACES, WORLDS, LOSSES = "cells", "traces", "worlds", "losses"
 PathLike = str | os.PathLike[str]
 
 
@@ -60,8 +62,9 @@ def create(directory: PathLike, manifest: Mapping[str, Any]) -> None:
     fresh = {**ours, **machine_info(), "cells": {}, "resumed": [], **manifest, **ours}
     if target.exists() and not target.is_dir():
         raise InvalidInput(f"{target} is a file; results need a directory")
-    # Whoever was killed while the manifest was written left a temporary file, and nothing else.
-    if target.is_dir() and any(not entry.name.startswith(atomic.TEMPORARY) for entry in target.iterdir()):
+    # A process that was killed while it wrote the manifest left a temporary file, and worlds and losses from before.
+    early = (atomic.TEMPORARY, WORLDS, LOSSES)
+    if target.is_dir() and any(not entry.name.startswith(early) for entry in target.iterdir()):
         _resume(target, fresh)
     else:
         target.mkdir(parents=True, exist_ok=True)
@@ -114,14 +117,14 @@ def write_cell(
         >>> import hedgerow as hr
         >>> import tempfile
         >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
+        >>> run = hr.simulate(world, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
         >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
         ...         "episodes": 20, "delta": 0.05, "seed": 0}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
         ...     path = hr.results.write_cell(folder, spec, run)
-        ...     print(path.name)
-        tiny__fixed__uob-reps__T20__seed0.parquet
+        ...     print(path.name, len(hr.results.finished(folder)), hr.results.open(folder).summary().num_rows)
+        tiny__fixed__uob-reps__T20__seed0.parquet 1 1
     """
     path = Path(directory) / CELLS / f"{cell_id(spec)}.parquet"
     if path.exists():
@@ -184,15 +187,10 @@ def finished(directory: PathLike, hashes: Mapping[str, str] | None = None) -> se
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
+        ...     hr.results.create(folder, {"experiment": {"about": "nothing yet"}})
         ...     print(hr.results.finished(folder))
-        {'tiny__fixed__uob-reps__T20__seed0'}
+        set()
     """
     return inspect(directory, hashes).finished
 
@@ -214,15 +212,10 @@ def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.ope
     Examples:
         >>> import hedgerow as hr
         >>> import tempfile
-        >>> world = hr.worlds.make("lower-bound-2")
-        >>> run = hr.simulate(world, None, hr.UOBREPS(world.view(), 20, 0.05), progress=False)
-        >>> spec = {"world": {"name": "tiny"}, "adversary": {"name": "fixed"}, "learner": {"name": "uob-reps"},
-        ...         "episodes": 20, "delta": 0.05, "seed": 0}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     hr.results.create(folder, {"experiment": {"about": "one run"}})
-        ...     path = hr.results.write_cell(folder, spec, run)
-        ...     print(hr.results.open(folder).summary().num_rows)
-        1
+        ...     hr.results.create(folder, {"experiment": {"about": "nothing yet"}})
+        ...     print(hr.results.open(folder).cells)
+        ()
     """
     target = atomic.checked_path(directory)
     manifest = read_manifest(target)
@@ -238,7 +231,14 @@ def open(directory: PathLike) -> Results:  # noqa: A001 - read as hr.results.ope
     for name in sorted(set(entries) - done):
         status = "failed" if entries[name].get("status") == "failed" else "missing"
         cells.append(Cell.of({**entries[name], "id": name}, entries[name], status))
-    return Results(target, manifest, tuple(cells), lambda name: read_table(target / CELLS / f"{name}.parquet"))
+
+    def load_trace(name: str) -> Any:
+        path = target / TRACES / f"{name}.parquet"
+        return read_table(path) if path.exists() else None
+
+    return Results(
+        target, manifest, tuple(cells), lambda name: read_table(target / CELLS / f"{name}.parquet"), load_trace
+    )
 
 
 def read_table(path: PathLike) -> Any:

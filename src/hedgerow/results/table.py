@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from math import isfinite
+from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace as replace_field
 
-from hedgerow.checks import FloatArray, short_repr
+from hedgerow.checks import short_repr
 from hedgerow.environments.columns import Column, Type, spread
 from hedgerow.errors import FileFormatError, HedgerowError, InvalidInput
 from hedgerow.learners.api import cheats, describe_inputs
-from hedgerow.results.manifest import cell_hash, cell_id, fingerprint
-from hedgerow.simulation.result import COMMON
-from hedgerow.storage.checksum import BLANK, KEY, has_seal, is_intact, seal
+from hedgerow.model.cmdp import CMDP
+from hedgerow.results.manifest import cell_hash, cell_id, fingerprint, plain
+from hedgerow.simulation.result import BASELINE_LOSS, COMMON, run_columns
+from hedgerow.storage.datafile import BLANK_SEAL, SEAL_KEY, has_seal, is_intact, seal
 
 if TYPE_CHECKING:
     from hedgerow.model.policy import Policy
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 4
 METADATA_KEY = b"hedgerow"
-COMPRESSION = "zstd"
-
-MOST_COMPARATORS = 400
-"""Of a run: each value of `regret_so_far` is a linear program, so that a trace has it in about so many rows only."""
+MOST_SHORT = 1_000
+"""Rows of a table whose compression should above all be quick."""
 
 MOST_STATES = 60
 """Of a policy that is kept, state by state, for the page"""
@@ -63,17 +62,10 @@ def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None
     """The table of a run, described by `spec`; `facts` are added to those that `run_facts` finds."""
     pa = arrow()
     own = own_columns(run)
-    arrays = dict(run.notes)
-    for column, attribute in COMMON.items():
-        values = _regret_so_far(run) if attribute == "regret_so_far" else getattr(run, attribute)
-        if column.each:
-            arrays |= {f"{column.name}_{i}": np.ascontiguousarray(each) for i, each in enumerate(np.transpose(values))}
-        else:
-            arrays[column.name] = values
+    arrays = {**run_columns(run), BASELINE_LOSS.name: run.baseline_loss}
     schema = _schema(run.costs.shape[1], own)
-    # NaN becomes null: what does not exist is no number.
-    columns = [pa.array(np.asarray(arrays[field.name]), type=field.type, from_pandas=True) for field in schema]
-    all_facts = {**run_facts(run), **_plain(facts or {})}
+    columns = [_arrow_array(arrays[field.name], field.type) for field in schema]
+    all_facts = {**run_facts(run), **plain(facts or {})}
     header = {
         "schema": SCHEMA,
         "id": cell_id(spec),
@@ -84,34 +76,42 @@ def run_table(spec: Mapping[str, Any], run: Run, facts: Mapping[str, Any] | None
         "facts_hash": fingerprint(all_facts),
     }
     text = json.dumps(header, sort_keys=True, allow_nan=False)
-    return pa.table(columns, schema=schema).replace_schema_metadata({METADATA_KEY: text.encode()})
+    return pa.Table.from_arrays(columns, schema=schema.with_metadata({METADATA_KEY: text.encode()}))
+
+
+def _arrow_array(values: Any, kind: Any) -> Any:
+    """A column of an Arrow type, made of its buffers, since `pyarrow.array` imports pandas.
+
+    NaN becomes null: what does not exist is no number.
+    """
+    pa, array = arrow(), np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+    valid = None
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        valid = pa.py_buffer(np.packbits(~np.isnan(array), bitorder="little"))
+    data = np.packbits(array, bitorder="little") if array.dtype == np.bool_ else array
+    return pa.Array.from_buffers(kind, len(array), [valid, pa.py_buffer(data)])
 
 
 def own_columns(run: Run) -> tuple[Column, ...]:
-    """The declarations of the notes and facts of a run: those that are declared in their order, then other notes."""
-    types = {name: str(np.asarray(values).dtype) for name, values in run.notes.items()}
+    """The declarations of the notes and facts of a run: those that are declared in their order, then other notes.
+
+    The baseline's loss follows where there is a baseline.
+    """
+    types = {name: _dtype_name(np.asarray(values).dtype) for name, values in run.notes.items()}
     known = get_args(Type)
     for name, kind in types.items():
         if kind not in known:
             raise InvalidInput(f"the note {name!r} is an array of {kind}; a column is one of {', '.join(known)}")
     declared = {column.name: column for column in run.columns if column.name in (run.facts if column.fact else types)}
     notes = {name: Column(name) for name in sorted(types) if name not in declared}
-    return tuple(
+    own = (
         column if column.fact else replace_field(column, type=types[column.name])
         for column in (*declared.values(), *notes.values())
     )
+    return (*own, *[BASELINE_LOSS] * (run.baseline is not None))
 
 
-def _regret_so_far(run: Run) -> FloatArray:
-    """(C,): against the optimum of the losses so far, at no more than MOST_COMPARATORS log-spaced rows; else NaN."""
-    count = len(run.episodes)
-    if count <= MOST_COMPARATORS:
-        return run.regret_so_far
-    rows = np.unique(np.round(np.geomspace(1, count, MOST_COMPARATORS)).astype(np.int64)) - 1
-    few = replace(run, episodes=run.episodes[rows], loss=run.loss[rows], losses=run.losses[rows])
-    result = np.full(count, np.nan)
-    result[rows] = few.regret_so_far
-    return result
+_dtype_name = cache(str)  # numpy takes microseconds to spell a type out
 
 
 def run_facts(run: Run) -> dict[str, Any]:
@@ -119,17 +119,19 @@ def run_facts(run: Run) -> dict[str, Any]:
     learner, view = run.learner, run.world.view()
     ledger = run.guarantees()
     promises = () if ledger is None else ledger.promises
-    facts: dict[str, Any] = _plain(
+    facts: dict[str, Any] = plain(
         {
             **run.facts,
             "optimum": run.optimum,
+            "baseline_excess": _excess(run),
+            "terms": asdict(run.terms),
             "seed": run.seed,
             "scored": run.scored,
             "way": run.way,
             "constraints": list(view.constraint_names),
             "thresholds": view.thresholds.tolist(),
-            "kind": getattr(learner, "kind", type(learner).__name__),
-            "told": describe_inputs(learner),
+            "kind": getattr(learner, "kind", run.learner_name),
+            "inputs": describe_inputs(learner),
             "cheats": cheats(learner),
             "policy": _policy_facts(run.policy),
             "assumptions": [] if ledger is None else list(ledger.assumptions),
@@ -147,6 +149,13 @@ def run_facts(run: Run) -> dict[str, Any]:
         }
     )
     return facts
+
+
+def _excess(run: Run) -> float | None:
+    """The largest expected cost - threshold of the baseline, over constraints; None without a baseline."""
+    if run.baseline is None or not isinstance(run.world, CMDP):
+        return None
+    return float(np.max(run.world.mean_costs @ run.baseline - run.world.thresholds, initial=-np.inf))
 
 
 def _policy_facts(policy: Policy | None) -> dict[str, Any] | None:
@@ -177,14 +186,19 @@ def table_header(metadata: Mapping[bytes, bytes] | None, source: str) -> dict[st
 
 
 def table_bytes(table: Any) -> bytes:
-    """The Parquet file of a table: fixed compression, checksums in every page."""
+    """The Parquet file of a table, with checksums in every page."""
     pa = arrow()
     sink = pa.BufferOutputStream()
-    # Curves hardly repeat a number, so that dictionaries would only be a detour.
-    options = {"compression": COMPRESSION, "use_dictionary": False, "write_page_checksum": True}
+    # Curves hardly repeat a number, so that dictionaries would only be a detour; nor do statistics help in one table.
+    options = {
+        "compression": "zstd" if table.num_rows > MOST_SHORT else "snappy",
+        "use_dictionary": False,
+        "write_statistics": False,
+        "write_page_checksum": True,
+    }
     with parquet().ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({KEY: BLANK})
+        writer.add_key_value_metadata({SEAL_KEY: BLANK_SEAL})
     return seal(sink.getvalue().to_pybytes())
 
 
@@ -226,18 +240,3 @@ def _parsed(read: Callable[[], Any], source: str) -> Any:
         return read()
     except (arrow().ArrowException, OSError, ValueError) as error:
         raise FileFormatError(f"{source} is not a Parquet file, or corrupt: {short_repr(str(error))}") from error
-
-
-def _plain(value: Any) -> Any:
-    """`value` as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    raise InvalidInput(f"a fact of a run is a number, a text, a list or a table of these, not {type(value).__name__}")

@@ -8,7 +8,7 @@ later, whether its classes tell something else when they are asked twice, or whe
 Equal contents give the same copy. What was computed for a policy is therefore found again by what the policy is, never
 by which object it was: the occupancy of a baseline that is planned a million times is computed once.
 
-None of this protects from code that means harm: whoever runs in this process can write into all of its memory.
+None of this protects from code that means harm: all code of this process can write into all of its memory.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import NDArray
 
@@ -29,14 +30,16 @@ from hedgerow.environments.columns import Column
 from hedgerow.environments.play import OTHER, Environment, Player, make_streams, make_world
 from hedgerow.environments.scores import Occupancies, add_scores, keep_mark, make_curves, make_scores
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Plan, RunContext
+from hedgerow.importers.unroll import RewardScale
+from hedgerow.learners.api import Plan
+from hedgerow.learners.watch import RunContext
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.kernel_layout import private_index
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import checked_policy
 from hedgerow.model.policy import TOL_WEIGHTS, Mixture, Policy, UniformMixture
-from hedgerow.simulation.result import COMMON
+from hedgerow.simulation.result import BASELINE_LOSS, COMMON
 
 PACKAGE = __name__.partition(".")[0]
 NOT_CODE = ("builtins", "abc", "typing")
@@ -47,9 +50,13 @@ MOST_NOTES = 1000
 """Names of notes in one run."""
 NUMBERS_KEPT = 2**22
 """How many numbers the kept copies have together: 32 MB."""
-OBSERVED = (Column("observed_loss", show="sum"), Column("observed_cost", show="sum", each=True))
-"""The columns of a run whose truth is not known."""
-RESERVED = frozenset(column.name for column in (*COMMON, *OBSERVED))
+_SEEN: dict[str, Any] = {"reduce": "rate", "tables": ("answer", "short")}
+_LOSS = Column("observed_loss", label="loss observed", words="sum of observed losses, per episode", **_SEEN)
+_REWARD = Column("observed_reward", label="reward observed", words="sum of observed rewards, per episode", **_SEEN)
+_COST = Column("observed_cost", label="cost observed", words="sum of observed costs, per episode", each=True, **_SEEN)
+OBSERVED = (_REWARD, _LOSS, _COST)
+"""The columns of a run in an environment: what was observed, summed so far. Rewards where it has a `scale` of them."""
+RESERVED = frozenset(column.name for column in (*COMMON, *OBSERVED, BASELINE_LOSS))
 
 
 def check_note_names(notes: Iterable[str]) -> None:
@@ -270,8 +277,9 @@ def _sum(array: Any) -> tuple[Any, int]:
 #
 # `Exact` knows the true world: scores are those of the mixtures (`environments/scores.py`), never of samples.
 # `Sampled` sees no more than the learner does. It reports neither regret nor violation, only what was observed, under
-# names of its own: `observed_loss` and `observed_cost_i`. Neither believes a learner that is not ours: it gets copies
-# of their plans, checked (`Copies`).
+# names of its own: `observed_loss` and `observed_cost_i`. `Modelled` plays in an environment that has a `model` of
+# itself, and scores by that. None believes a learner that is not ours: it gets copies of their plans, checked
+# (`Copies`).
 
 
 class Exact:
@@ -286,7 +294,7 @@ class Exact:
         world, streams = make_world(cmdp), make_streams(seed)
         self.stage = RunContext(cmdp, world, make_scores(layout, m), make_curves(layout, m, marks), streams)
         self.scores, self.curves = self.stage.scores, self.stage.curves
-        self.compiled = world.cost_kind != OTHER and not full
+        self.compiled = world.cost_kind != OTHER
         index = private_index(layout) if private else None
         self._player = Player(cmdp, world, streams, full=full, index=index)
         self._occupancies = Occupancies(layout, world.transitions, index)
@@ -312,11 +320,16 @@ class Exact:
 class Sampled:
     """Plays in an environment whose true transitions and costs are unknown."""
 
-    scored, compiled, declared = "sampled", False, OBSERVED
+    scored, compiled = "sampled", False
 
     def __init__(self, environment: Environment, seed: int, marks: IntArray) -> None:
-        view = environment.view()
+        view, scale = environment.view(), getattr(environment, "scale", None)
+        self._scale = scale if isinstance(scale, RewardScale) else None
         layout, m = view.layout, view.num_constraints
+        # Where there are rewards, tables show them and not the losses that were made of them.
+        self.declared = (_REWARD, replace(_LOSS, tables=()), _COST) if self._scale else (_LOSS, _COST)
+        self.last = np.zeros(1 + m)
+        """The loss and the costs (m,) of the episode that was played last"""
         self._environment, self._rng = environment, Generator(PCG64(SeedSequence(seed)))
         self.scores, self.curves = make_scores(layout, m), make_curves(layout, m, marks)
         for name, array in self.curves.as_dict().items():
@@ -332,7 +345,8 @@ class Sampled:
         episode = self._environment.play(plan.policy, self._rng)
         if not isinstance(episode, Episode):
             raise InvalidInput(f"play of an environment returns an Episode, not {type_name(episode)}")
-        self._observed += np.concatenate(([episode.losses.sum()], episode.costs.sum(axis=0)))
+        self.last = np.concatenate(([episode.losses.sum()], episode.costs.sum(axis=0)))
+        self._observed += self.last
         return episode
 
     def keep(self) -> int:
@@ -347,4 +361,29 @@ class Sampled:
     def columns(self, reached: int) -> dict[str, NDArray[Any]]:
         kept = self._kept[:reached]
         costs = {f"observed_cost_{i}": kept[:, 1 + i] for i in range(kept.shape[1] - 1)}
+        if self._scale is not None:
+            costs["observed_reward"] = (
+                self._scale.total_reward(0.0) * self.curves.marks[:reached] - self._scale.width * kept[:, 0]
+            )
         return {"observed_loss": kept[:, 0], **costs}
+
+
+class Modelled(Sampled):
+    """Plays in an environment whose `model` is known to the referee alone, and scores by it."""
+
+    scored = "exact"
+
+    def __init__(self, environment: Environment, seed: int, marks: IntArray, *, private: bool = False) -> None:
+        super().__init__(environment, seed, marks)
+        model: Any = environment.model  # type: ignore[attr-defined]
+        self._loss, self._exact = model.loss, Exact(model.cmdp, seed, marks, full=False, private=private)
+        self.scores, self.curves = self._exact.scores, self._exact.curves
+
+    def add(self, plan: Plan, loss: FloatArray | None) -> None:
+        self._exact.add(plan, self._loss)
+
+    def keep(self) -> int:
+        mark = self._exact.keep()
+        if mark >= 0:
+            self._kept[mark] = self._observed
+        return mark

@@ -43,8 +43,10 @@ def checked_path(path: PathLike) -> Path:
     return Path(path)
 
 
-def save(path: PathLike, blob: bytes, *, overwrite: bool = False) -> None:
+def save(path: PathLike, blob: bytes, *, overwrite: bool = False, sync_name: bool = True) -> None:
     """Write a file atomically and durably: readers find all of it or none, even after a crash.
+
+    Without `sync_name` a power cut may still lose the file as a whole, never a part of it, until `sync_folder`.
 
     Without `overwrite` an existing file is refused, even one that another process creates at this moment. A symbolic
     link is followed: the file that it leads to is written and the link stays. Only regular files are replaced.
@@ -62,7 +64,8 @@ def save(path: PathLike, blob: bytes, *, overwrite: bool = False) -> None:
         finally:
             with suppress(OSError):  # mostly: it has been renamed
                 temporary.unlink()
-        _sync_folder(target.parent)
+        if sync_name:
+            sync_folder(target.parent)
     except FileExistsError as error:
         raise _exists(target) from error
     except OSError as error:  # name the target: the user does not know the temporary file
@@ -131,8 +134,8 @@ def _remove_left_behind(folder: Path) -> None:
                 name.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable, where the system can."""
+def sync_folder(folder: Path) -> None:
+    """Make the names of new files durable, where the system can."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # a system that does not open folders

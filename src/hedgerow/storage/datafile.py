@@ -168,3 +168,43 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> DataFile:
     except MemoryError as error:
         raise FileFormatError(f"cannot read {path}: it is larger than the memory") from error
     return unpack(blob, kind, str(path))
+
+
+# A checksum inside a Parquet file: one flipped bit, wherever it is, is found before anything is read. Parquet has
+# checksums for pages, but none for the footer, which says where which column begins and what it is called. A sealed
+# file keeps, as an entry of that footer, the SHA-256 of the whole file with zeros in the place of the digits.
+
+
+SEAL_KEY = "hedgerow_sha256"
+# The header of a table is JSON, which writes a line break as two characters, so that nothing in it looks like this.
+_SEAL_MARK = b"\nSHA-256 of this file with zeros in the place of these digits: "
+BLANK_SEAL = (_SEAL_MARK + b"0" * _DIGEST_LENGTH).decode()
+"""What a file holds under SEAL_KEY until it is sealed."""
+
+
+def seal(blob: bytes) -> bytes:
+    """`blob`, which holds BLANK_SEAL, with its checksum."""
+    place = _place_of_seal(blob)
+    return blob[:place] + _sealed_digest(blob, place) + blob[place + _DIGEST_LENGTH :]
+
+
+def has_seal(blob: bytes) -> bool:
+    return _SEAL_MARK in blob
+
+
+def is_intact(blob: bytes) -> bool:
+    """Whether a file is what was sealed; False also if it says that it was, and the seal is no longer found."""
+    if not has_seal(blob):
+        return False
+    place = _place_of_seal(blob)
+    return blob[place : place + _DIGEST_LENGTH] == _sealed_digest(blob, place)
+
+
+def _place_of_seal(blob: bytes) -> int:
+    return blob.rindex(_SEAL_MARK) + len(_SEAL_MARK)
+
+
+def _sealed_digest(blob: bytes, place: int) -> bytes:
+    digest = hashlib.sha256(blob[:place] + b"0" * _DIGEST_LENGTH)
+    digest.update(blob[place + _DIGEST_LENGTH :])
+    return digest.hexdigest().encode()

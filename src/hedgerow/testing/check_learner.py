@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from hedgerow.checks import num_episodes, positive_share, seed_number, type_name
-from hedgerow.display import text as brief
-from hedgerow.display.table import Table
+from hedgerow.display import text
+from hedgerow.display.table import Table, TableCell
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.api import Limited, Plan, Resumable, feedback_of
+from hedgerow.learners.api import Limited, Plan, Resumable, feedback_of, plan_of
 from hedgerow.model.policy import Policy
 from hedgerow.model.view import View
 from hedgerow.simulation.referee import check_note_names
@@ -94,7 +94,7 @@ def double_plan(trial: Trial) -> str:
 
 
 def plans_stay(trial: Trial) -> str:
-    """Plans that were handed out do not change later, and nobody can write to them."""
+    """Plans that were handed out do not change later, and cannot be written to."""
     trial.run(trial.episodes)
     for t, (made, then) in enumerate(trial.plans):
         if snapshot(made) != then:
@@ -110,7 +110,7 @@ def plans_stay(trial: Trial) -> str:
 
 
 def observe_first(trial: Trial) -> str:
-    """An episode that nobody planned is refused or learnt from; either way the learner goes on."""
+    """An episode that was not planned is refused or learnt from; either way the learner goes on."""
     twin = trial.again()
     episode = twin.episode(Plan(Policy.uniform(trial.view)))
     _, remark = may_refuse(
@@ -215,7 +215,7 @@ def exhausted(trial: Trial) -> str:
         f"one episode more than the {trial.episodes} that it was built for",
         f"{REFUSAL}, or that it goes on",
         "check the number of episodes in plan, and say for how many it was built",
-        lambda: trial.learner.observe(trial.episode(trial.learner.plan())),
+        lambda: trial.learner.observe(trial.episode(plan_of(trial.learner, trial.learner.plan()))),
     )
     if remark:
         return remark
@@ -304,8 +304,8 @@ class Findings:
     def __repr__(self) -> str:
         passed = sum(finding.outcome == PASSED for finding in self.findings)
         failed = f"{len(self.failures)} failed" if self.failures else ""
-        checks = f"{passed} of {brief.counted(len(self.findings), 'check')} passed"
-        return brief.line("Findings", brief.quoted(self.learner, 60), checks, failed)
+        checks = f"{passed} of {text.counted(len(self.findings), 'check')} passed"
+        return text.line("Findings", text.quoted(self.learner, 60), checks, failed)
 
     @property
     def ok(self) -> bool:
@@ -330,7 +330,7 @@ class Findings:
         for check in dict.fromkeys(finding.check for finding in self.findings):
             row = [by_place[check, world] for world in worlds]
             remarks = dict.fromkeys(finding.remark for finding in row if finding.remark)
-            cells = [(finding.outcome, "bold red" if finding.outcome == FAILED else "") for finding in row]
+            cells = [TableCell(finding.outcome, tone="bad" * (finding.outcome == FAILED)) for finding in row]
             made.add_row(check, *cells, "; ".join(remarks))
         times = [f"{self.milliseconds[world]:.3g} ms" if world in self.milliseconds else "-" for world in worlds]
         made.add_row("time per episode", *times, "plan and observe")
@@ -354,7 +354,7 @@ class Findings:
         for finding in self.failures:
             words.append(f"{finding.check}, world {finding.world}:")
             told = {} if finding.fault is None else finding.fault.data()
-            words += [f"    {name + ':':<12}{text}" for name, text in told.items()]
+            words += [f"    {name + ':':<12}{said}" for name, said in told.items()]
         return words
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.learners.api import Plan, feedback_of
+from hedgerow.learners.api import Plan, feedback_of, plan_of
 from hedgerow.losses.oblivious import Fixed
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
@@ -139,9 +139,12 @@ class Trial:
         return self
 
     def plan(self) -> Plan:
-        plan = self.call("plan()", self.learner.plan)
-        if not isinstance(plan, Plan):
-            raise Fault("plan()", f"it returned {_short(plan)}", "a hedgerow Plan", "return hr.Plan(policy)")
+        made = self.call("plan()", self.learner.plan)
+        try:
+            plan = plan_of(self.learner, made)
+        except InvalidInput as error:
+            wrong = f"it returned an object of the class {type(made).__name__}"
+            raise Fault("plan()", wrong, "a hedgerow Plan or Policy", "return hr.Plan(policy)") from error
         try:
             self._copies.of(plan, len(self.plans))
         except InvalidInput as error:
@@ -216,9 +219,10 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
         }  # fmt: skip
     if "slater" in known and "slater" not in options:
         extra["slater"] = offline.slater(cmdp).margin
-    if "world" in needed:
+    if "world" in known and "world" not in options:
         extra["world"] = cmdp
-    if "losses" in needed:  # not those of the episodes: a learner that is told wrong losses must still play
+    # Not the losses of the episodes: a learner that is given wrong ones must still play.
+    if "losses" in known and "losses" not in options:
         extra["losses"] = Fixed(np.full(cmdp.layout.num_rows, 0.5))
     surety = () if "episodes" in known and "delta" not in known and not open_ended else (delta,)
     try:
@@ -226,7 +230,8 @@ def build(factory: Factory, cmdp: CMDP, episodes: int, delta: float, seed: int, 
     except (Exception, SystemExit, GeneratorExit) as error:
         if isinstance(error, InvalidInput) and _raised_by(factory, error):
             raise NotApplicable(str(error)) from error
-        _blame(f"{_name(factory)}(view, {episodes}, {delta}, {', '.join(extra)})", error, "construction")
+        name = getattr(factory, "__name__", type(factory).__name__)
+        _blame(f"{name}(view, {episodes}, {delta}, {', '.join(extra)})", error, "construction")
 
 
 def snapshot(plan: Plan) -> Snapshot:
@@ -294,11 +299,3 @@ def _raised_by(factory: Factory, error: Exception) -> bool:
 def _of_a_library(file: Path) -> bool:
     """Whether an error is better shown at the line of the learner that called this code."""
     return "site-packages" in file.parts or file.is_relative_to(PACKAGE)
-
-
-def _name(factory: Factory) -> str:
-    return str(getattr(factory, "__name__", type(factory).__name__))
-
-
-def _short(value: object) -> str:
-    return f"an object of the class {type(value).__name__}"

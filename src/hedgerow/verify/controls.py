@@ -15,32 +15,35 @@ from numpy.typing import ArrayLike
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.bounds import load_columns
 from hedgerow.confidence.boxes import make_boxes, refresh_all, refresh_costs
-from hedgerow.confidence.budget import make_unknowns
+from hedgerow.confidence.counts import make_unknowns
 from hedgerow.confidence.premises import NOTHING
-from hedgerow.learners.api import RunContext
+from hedgerow.learners.api import NumberedPlan
 from hedgerow.learners.kernels import BaselineArrays
-from hedgerow.learners.ops.audit import MirrorWatcher
+from hedgerow.learners.ops.account import AccountRule
+from hedgerow.learners.ops.b_ops import BOPS
 from hedgerow.learners.ops.base import MirrorLearner
+from hedgerow.learners.ops.c_ops import COPS
 from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET
 from hedgerow.learners.ops.fallback import fallback_solve, project_now
 from hedgerow.learners.ops.guarantees import primal_constant
+from hedgerow.learners.ops.loop import MirrorWatcher
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.search import Search, SearchRule, regret_constant
 from hedgerow.learners.ops.settings import Preset
 from hedgerow.learners.ops.state import PROJECTED, Core
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.learners.ops.uob_reps import UOBREPS
-from hedgerow.learners.plans import NumberedPlan
+from hedgerow.learners.watch import RunContext
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
+from hedgerow.model.occupancy import backward_induction
 from hedgerow.model.policy import Policy
 from hedgerow.model.random_streams import lent
 from hedgerow.model.view import View
-from hedgerow.planning.induction import backward_induction
 from hedgerow.verify.twin_watcher import Recomputed, RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
-# S-OPS with a log: episodes that somebody else played in the same world come before its own.
+# S-OPS with a log: episodes of another policy in the same world come before its own.
 #
 # A log uses up no delta, because the sets hold at all times: it gives the first factors of their martingales. The
 # choice of its episodes must not depend on what happened in them (`KeepsCheap` has one that does).
@@ -71,7 +74,6 @@ class LoggedRun(SOPS):
         return super().watch(stage, **options)
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # The paper as it is printed, where the learners have repairs (docs/paper-map.md).
 
 
@@ -129,7 +131,6 @@ def literal_weight(baseline: BaselineArrays, bounds: FloatArray) -> float:
     return float(min(1.0, lam))
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Controls that are wrong by little, or in a place that no confidence set shows: only recomputing them refutes them.
 
 
@@ -159,12 +160,30 @@ class LateMixing(RecomputedSOPS):
 class PlaysOwn(RecomputedSOPS):
     """Tosses its coin, and plays its own policy whatever that says: only the actions tell."""
 
-    def plan(self) -> NumberedPlan:
-        return replace(super().plan(), policy=Policy.trusted(self.layout, self.core.state.policy))
+    def plan(self, **how: Any) -> NumberedPlan:
+        return replace(super().plan(**how), policy=Policy.trusted(self.layout, self.core.state.policy))
 
     def observe(self, episode: Any, *more: Any, **named: Any) -> None:
         self.core.state.numbers.branch = 0  # the observed path must be possible under what was played
         super().observe(episode, *more, **named)
+
+
+class LowAnchor(RecomputedSOPS):
+    """Takes the least values Q_low of the actions that it plays more often than the baseline."""
+
+    def highest(self) -> FloatArray:
+        return self.core.state.boxes.cost_lower
+
+
+class BarePool(COPS):
+    """Plays the members of its pool without the part of the baseline that makes their mixture safe."""
+
+    def _complete(self) -> None:
+        super()._complete()
+        pool = self.core.pool
+        if pool.numbers.size:
+            pool.weights[: pool.numbers.size] /= pool.weights[: pool.numbers.size].sum()
+            pool.reals.base = 0.0
 
 
 class CountsCheap(SOPS):
@@ -182,19 +201,9 @@ class CountsCheap(SOPS):
                 getattr(aggregate, name)[same] = array[same]
 
 
-class DullEstimator(SVOPS):
-    """Reports l / (10 u + gamma) as its estimate: up to ten times too small. (It still learns from the right one.)"""
-
-    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
-        super().observe(episode, *more, **named)
-        trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
-        trace.estimate[:] = episode.losses / (10.0 * trace.u + gamma)
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# A misinformed control: S-OPS that is told a quarter of what its baseline costs.
+# A misinformed control: S-OPS with a quarter of what its baseline costs as its bound.
 #
-# Its arithmetic is right, and its confidence sets hold the truth. What it was told is refuted by its own episodes.
+# Its arithmetic is right, and its confidence sets hold the truth. Its input is refuted by its own episodes.
 
 
 TOLD = 0.25
@@ -215,7 +224,6 @@ class ToldTooLittle(Silent, SOPS):
         return super()._first_core()
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Controls that learn wrongly: they ignore their losses, or miscount.
 
 
@@ -260,13 +268,36 @@ class MovesWrongly(SVOPS):
         project_now(self.layout, self.core)
 
 
-class TimidEstimator(SVOPS):
-    """Reports l / (u / 10 + gamma) as its estimate: up to ten times too large. (It still learns from the right one.)"""
+class RisingRate(SVOPS):
+    """Hardly moves until the last episodes, and then has a large rate, whose inverse stands in its bound."""
+
+    def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
+        late = self.episode >= 0.98 * (self.episodes or 1)
+        self.core.state.reals.eta = 1.0 if late else 1e-4
+        super().observe(episode, *outcome, **named)
+
+
+class WrongEstimator(SVOPS):
+    """Reports l / (times u + gamma) as its estimate. (It still learns from the right one.)"""
+
+    times: float
 
     def observe(self, episode: Any, *outcome: Any, **named: Any) -> None:
         super().observe(episode, *outcome, **named)
         trace, gamma = self.core.buffers.trace, self.core.state.reals.gamma
-        trace.estimate[:] = episode.losses / (0.1 * trace.u + gamma)
+        trace.estimate[:] = episode.losses / (self.times * trace.u + gamma)
+
+
+class DullEstimator(WrongEstimator):
+    """Up to ten times too small."""
+
+    times = 10.0
+
+
+class TimidEstimator(WrongEstimator):
+    """Up to ten times too large."""
+
+    times = 0.1
 
 
 class SkipsFirstLayer(CVOPS):
@@ -281,31 +312,30 @@ class SkipsFirstLayer(CVOPS):
         super().observe(Episode.trusted(self.view, episode.rows, episode.triples, episode.losses, seen), **named)
         core = self.core
         core.state.counts.cost_sums[row] += episode.costs[0]
-        refresh_costs(core.state.counts, core.rule.box, row, core.state.boxes)
+        refresh_costs(core.state.counts, core.sets.rule.box, row, core.state.boxes)
 
 
 class WrongCounts(SVOPS):
     """Bounds occupancies with boxes that assume t visits of every pair, whatever was seen."""
 
-    def plan(self) -> NumberedPlan:
-        plan = super().plan()
+    def plan(self, **how: Any) -> NumberedPlan:
+        plan = super().plan(**how)
         core, counts = self.core, self.core.state.counts
         visits = np.full_like(counts.num_visits, self.episode)
         wrong = make_boxes(make_unknowns(self.layout, self.view.num_constraints))
-        refresh_all(core.index, counts.replace(num_visits=visits), core.rule.box, wrong)
+        refresh_all(core.index, counts.replace(num_visits=visits), core.sets.rule.box, wrong)
         load_columns(core.index, wrong.lower, wrong.upper, core.state.policy, core.buffers.columns)
         return plan
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Controls that play or project something other than they planned.
 
 
 class PerStep(SOPS):
     """Plays lambda pi_diamond(a|x) + (1 - lambda) pi_hat(a|x): not the mixture, and it is scored for what it plays."""
 
-    def plan(self) -> NumberedPlan:
-        plan, state = super().plan(), self.core.state
+    def plan(self, **how: Any) -> NumberedPlan:
+        plan, state = super().plan(**how), self.core.state
         lam = state.reals.mixing
         mixed = Policy.trusted(self.layout, lam * self.core.baseline.policies[0] + (1.0 - lam) * state.policy)
         state.numbers.branch = 0  # the observed path must be possible under the learner's own policy
@@ -366,7 +396,6 @@ class WrongBox(SVOPS):
         super()._complete()
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Overconfident controls: too small a logarithm, false knowledge, a log that was selected by its costs.
 #
 # Their own arithmetic cannot notice what is wrong. Only the truth refutes them: their confidence sets lose it more
@@ -376,21 +405,33 @@ class WrongBox(SVOPS):
 TOO_SURE = 100.0
 
 
+def with_logs(core: Core, change: Callable[[str, float], float]) -> Core:
+    """The core whose logarithms of the bounds of costs, of transitions, certificate and balls are changed, by name."""
+    box, aggregate, ball = core.sets.rule.box, core.sets.rule.aggregate, core.sets.rule.ball
+    radii = box.radii.replace(
+        cost_log=change("cost_log", box.radii.cost_log),
+        transition_log=change("transition_log", box.radii.transition_log),
+    )
+    rule = core.sets.rule.replace(
+        box=box.replace(radii=radii),
+        aggregate=aggregate.replace(log_inverse_delta=change("certificate_log", aggregate.log_inverse_delta)),
+        ball=ball.replace(log_inverse_delta=change("ball_log", ball.log_inverse_delta)),
+    )
+    return core.replace(sets=core.sets.replace(rule=rule))
+
+
 class HundredDelta(SOPS):
     """All sets are made for 100 delta; it promises delta."""
 
     def _first_core(self) -> Core:
-        core = super()._first_core()
-        rule, less = core.rule, log(TOO_SURE)
-        radii, aggregate, ball = rule.box.radii, rule.aggregate, rule.ball
-        wrong = rule.replace(
-            box=rule.box.replace(
-                radii=radii.replace(cost_log=radii.cost_log - less, transition_log=radii.transition_log - less)
-            ),
-            aggregate=aggregate.replace(log_inverse_delta=aggregate.log_inverse_delta - less),
-            ball=ball.replace(log_inverse_delta=ball.log_inverse_delta - less),
-        )
-        return core.replace(rule=wrong)
+        return with_logs(super()._first_core(), lambda name, value: value - log(TOO_SURE))
+
+
+class SpendsAll(BOPS):
+    """Takes observed costs for expected ones: its account has no radius."""
+
+    def _account_rule(self) -> AccountRule:
+        return super()._account_rule().replace(scale=0.0)
 
 
 class FalseTies(Silent, SVOPS):
@@ -418,7 +459,6 @@ class KeepsCheap(Silent, LoggedRun):
         return [episode for episode, cost in zip(log, sums, strict=True) if cost <= np.median(sums)]
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # S-OPS with a person who stops episodes because of their costs.
 #
 # As soon as a step has cost something, the episode is aborted. Where costs of one episode depend on each other, what
@@ -457,7 +497,6 @@ class FalselyDeclared(Interrupted):
     reason = "the end of a shift"
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Mutants: sound learners with one constant that is wrong by a factor; 1 is the right one. `verify.power` finds out how
 # near to 1 a factor may come before no check notices it any more.
 
@@ -504,20 +543,12 @@ class Mutant(Recomputed):
     factors: Mapping[str, float]
 
     def _make_core(self, *arguments: Any, **options: Any) -> Core:
-        core, times = super()._make_core(*arguments, **options), self.factors
-        rule, search = core.rule, core.search
-        radii = rule.box.radii.replace(
-            cost_log=rule.box.radii.cost_log * times["cost_log"],
-            transition_log=rule.box.radii.transition_log * times["transition_log"],
-        )
-        aggregate = rule.aggregate.replace(
-            log_inverse_delta=rule.aggregate.log_inverse_delta * times["certificate_log"],
-            ceilings=rule.aggregate.ceilings * times["ceiling"],
-        )
-        ball = rule.ball.replace(log_inverse_delta=rule.ball.log_inverse_delta * times["ball_log"])
-        rule = rule.replace(box=rule.box.replace(radii=radii), aggregate=aggregate, ball=ball)
-        search = search.replace(radius_scale=search.radius_scale * times["search_radius"])
-        return core.replace(rule=rule, search=search)
+        times = self.factors
+        core = with_logs(super()._make_core(*arguments, **options), lambda name, value: value * times[name])
+        aggregate, search = core.sets.rule.aggregate, core.search
+        rule = core.sets.rule.replace(aggregate=aggregate.replace(ceilings=aggregate.ceilings * times["ceiling"]))
+        sets = core.sets.replace(rule=rule)
+        return core.replace(sets=sets, search=search.replace(radius_scale=search.radius_scale * times["search_radius"]))
 
     def _make_baseline(self, policies: FloatArray, costs: FloatArray, constrained: bool = True) -> BaselineArrays:
         made = super()._make_baseline(policies, costs, constrained)
@@ -547,11 +578,11 @@ class MutantCVOPS(Mutant, RecomputedCVOPS):
 class SteppedSOPS(MutantSOPS):
     """S-OPS whose mistakes are made between the compiled steps: `squares`, `mixing`, `coin`."""
 
-    def plan(self) -> NumberedPlan:
+    def plan(self, **how: Any) -> NumberedPlan:
         reals = self.core.state.reals
         announced = reals.mixing
         reals.mixing = announced * self.factors["coin"]
-        super().plan()
+        super().plan(**how)
         reals.mixing = announced
         return self._open_plan()
 
@@ -566,7 +597,6 @@ class SteppedSOPS(MutantSOPS):
         reals.mixing = min(1.0, reals.mixing * self.factors["mixing"])
 
 
-# --------------------------------------------------------------------------------------------------------------------
 # Negative controls: learners broken on purpose, each of which some promise must refute.
 #
 # A check that cannot fail proves nothing. Every control is a cell like those of the real learners and meets the same
@@ -595,6 +625,7 @@ CONTROLS = (
     Control("explore-then-commit", "explores for T/8 episodes, then keeps the best", ("T6",)),
     Control("wrong-box", "projects onto transitions that exclude the true ones", ("T3",)),
     Control("backward-steps", "mirror descent moves towards the losses", ("T18",)),
+    Control("rising-rate", "a small rate at first, a large one at the end", ("T33",)),
     Control("hundred-delta", "all sets are made for 100 delta", ("T1", "T2")),
     Control("false-ties", "rows are said to share their laws, and do not", ("T1", "T2", "T31")),
     Control("false-baseline", "the baseline is said to cost a quarter of what it costs", ("T31",)),
@@ -612,5 +643,9 @@ CONTROLS = (
     Control("idle-coin", "the learner's policy is played whatever the coin says", ("T25",)),
     Control("small-gamma", "gamma times 0.95", ("T26",)),
     Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T21",)),
+    Control("low-anchor", "the anchored bound with LCB in the place of UCB", ("T34",)),
+    Control("narrow-bounds", "the bounds of policies from radii times 0.1", ("T36",)),
+    Control("bare-pool", "C-OPS without the baseline's part of its pool", ("T35",)),
+    Control("no-radius", "an account that takes observed costs for expected ones", ("T32",)),
     Control("short-search", "the radius of the search times 0.95", ("T27",)),
 )

@@ -3,7 +3,7 @@
 quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         some minutes
 full            twenty minutes: horizons to 10^7, paper radii, at least 200 seeds for probabilities
-deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18), on five worlds of the catalogue
+deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18, T33), on five worlds of the catalogue
                 against three adversaries with twenty seeds, T = 20,000, all presets, run by run; with five seeds,
                 worlds of which more is known
 """
@@ -21,11 +21,12 @@ from hedgerow.checks import FloatArray, did_you_mean
 from hedgerow.errors import InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import ComponentSpec
-from hedgerow.experiments.spec import CellSpec
+from hedgerow.experiments.spec import CellSpec, label_of
 from hedgerow.registry.registry import home_of
 from hedgerow.results.manifest import canonical
 from hedgerow.verify import controls as broken
 from hedgerow.verify import worlds as made
+from hedgerow.verify.bounded import BoundedSOPS, NarrowBounds
 from hedgerow.verify.twin_watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
 SMALL: ComponentSpec = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
@@ -81,6 +82,10 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "soft width": ((_powers(8, 12), 3), (_powers(10, 16), 3), (_powers(10, 18), 6)),
     "recomputed": ((400, 1), (2_000, 1), (4_000, 2)),
     "interrupted": ((400, 6), (2_000, 20), (4_000, 60)),
+    "choice": ((400, 2), (4_000, 10), (20_000, 20)),
+    "bounds": ((300, 12), (1_000, 100), (2_000, 400)),
+    "budget": ((1_000, 6), (4_000, 60), (20_000, 200)),
+    "rates": ((500, 1), (4_000, 2), (20_000, 5)),
 }
 """At the levels quick, default and full: (episodes, or horizons; seeds), of the pair (horizons, margins rho, seeds)."""
 LEVELS = ("quick", "default", "full")
@@ -146,10 +151,30 @@ def _groups(size: dict[str, Any]) -> dict[str, list[CellSpec]]:
         "estimator": _both_learners(*size["estimator"], estimator=True),
         "soft-width": runs(made.gate, "sv-ops", *size["soft width"], estimator=True),
         "recomputed": recomputed(*size["recomputed"]),
+        "rates": rates(*size["rates"]),
         "interrupted": runs(
             EQUAL, broken.Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST
         ),
+        "choice": [
+            cell
+            for world in (SMALL, made.opposed, EQUAL, made.buffer)
+            for cell in runs(world, "c-ops", *size["choice"], adversaries=ADVERSARIES, presets=SHARPEST, delta=0.01)
+        ],
+        "bounds": runs(EQUAL, BoundedSOPS, *size["bounds"], adversaries=("drifting",), presets=SHARPEST, delta=0.01),
+        "budget": budget(*size["budget"]),
     }
+
+
+def budget(episodes: int, seeds: int) -> list[CellSpec]:
+    """B-OPS by both rules, with costs of an episode that are all equal, in one and in two constraints."""
+    return [
+        cell
+        for world in (EQUAL, OPPOSITE)
+        for rule in ("bound", "ceiling")
+        for cell in runs(
+            world, {"name": "b-ops", "rule": rule}, episodes, seeds, adversaries=("pursuit",), presets=SHARPEST
+        )
+    ]
 
 
 def recomputed(episodes: int, seeds: int) -> list[CellSpec]:
@@ -170,6 +195,24 @@ def recomputed(episodes: int, seeds: int) -> list[CellSpec]:
         cell
         for world, learner, T, presets in wanted
         for cell in runs(world, learner, T, seeds, adversaries=("drifting",), presets=presets, twin=True)
+    ]
+
+
+def rates(episodes: int, seeds: int) -> list[CellSpec]:
+    """Rates other than the paper's: multiples, adaptive ones, without a horizon, with uniform weights mixed in."""
+    switches: tuple[ComponentSpec, ...] = (
+        {"eta": 10.0, "gamma": 0.1},
+        {"eta": "adaptive", "gamma": 0.1},
+        {"eta": "adaptive", "gamma": 0.1, "horizon": "doubling"},
+        {"eta": "adaptive", "gamma": 0.1, "share": 0.001},
+    )
+    return [
+        cell
+        for some in switches
+        for learner in ("sv-ops", "s-ops")
+        for cell in runs(
+            SMALL, {"name": learner, **some}, episodes, seeds, adversaries=ADVERSARIES, presets=SHARPEST, delta=0.01
+        )
     ]
 
 
@@ -254,6 +297,7 @@ def controls() -> dict[str, list[CellSpec]]:
         "explore-then-commit": runs(made.two_actions, broken.Commits, (2**7, 2**8, 2**9), 2, adversaries=("turning",)),
         "wrong-box": runs(made.gate, broken.WrongBox, 200, 1),
         "backward-steps": runs(made.two_actions, broken.MovesWrongly, 1000, 1, adversaries=noisy),
+        "rising-rate": runs("lower-bound-2", broken.RisingRate, 1000, 1),
         "hundred-delta": runs(SMALL, broken.HundredDelta, 300, 24, adversaries=drifting, presets=SHARPEST, delta=0.004),
         "false-ties": runs(SMALL, broken.FalseTies, 300, 4, presets=SHARPEST),
         "false-baseline": runs(SMALL, broken.ToldTooLittle, 300, 4, presets=PRESETS),
@@ -265,7 +309,10 @@ def controls() -> dict[str, list[CellSpec]]:
             made.gate, {"name": broken.MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True
         ),
         "false-reason": runs(EQUAL, broken.FalselyDeclared, 400, 4, presets=SHARPEST),
+        "narrow-bounds": runs(EQUAL, NarrowBounds, 300, 8, adversaries=drifting, presets=SHARPEST, delta=0.01),
+        "bare-pool": runs(SMALL, broken.BarePool, 300, 2, presets=SHARPEST),
         "cheap-certificate": runs(made.chorus, broken.CountsCheap, 400, 4, presets=SHARPEST),
+        "no-radius": runs(EQUAL, {"name": broken.SpendsAll, "rule": "ceiling"}, 1_000, 8, presets=SHARPEST),
         **_imprecise(),
     }
 
@@ -279,6 +326,7 @@ def _imprecise() -> dict[str, list[CellSpec]]:
         "late-lambda": runs(made.two_actions, broken.LateMixing, 100, 1, presets=SHARPEST, twin=True),
         "low-ceiling": runs(SMALL, {"name": broken.MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
         "biased-coin": runs(SMALL, {"name": broken.SteppedSOPS, "coin": 0.8}, 300, 4),
+        "low-anchor": runs(SMALL, broken.LowAnchor, 100, 1, presets=SHARPEST, twin=True),
         "idle-coin": runs(SMALL, broken.PlaysOwn, 100, 1, twin=True),
         "small-gamma": runs(SMALL, {"name": broken.MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
         "short-search": runs(made.wide, {"name": broken.MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
@@ -352,7 +400,7 @@ def _cell(
     closely: Mapping[str, bool],
 ) -> CellSpec:
     told = {**learner, "delta": delta, **{name: True for name, chosen in closely.items() if chosen}}
-    labels = {"world": components.default_label(world), "learner": components.default_label(told, quiet=("preset",))}
+    labels = {"world": label_of(world), "learner": label_of(told, quiet=("preset",))}
     return CellSpec(
         world=_world(canonical(world))[0],
         adversary=_adversary(adversary, canonical(world), T),

@@ -4,7 +4,7 @@ It shares no code with what it checks: nothing here imports from `learners` or `
 which hands the episodes over, knows the learners. Everything is computed in the plainest way, by bisection and by
 loops, from the formulas of the paper and of docs/aggregate.md.
 
-    Given            what a learner was told before its first episode, and the shares of delta
+    Given            what a learner knew before its first episode, and the shares of delta
     formulas         radii, intervals, balls: one mean or one row at a time
     TwinSets         counts, and the confidence sets that follow from them
     passes           best and worst transitions in the sets, backwards
@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from math import exp, inf, lgamma, log, pi, sqrt
 from typing import NamedTuple
@@ -50,11 +49,17 @@ class Switches(NamedTuple):
     """With a certificate; only for learners that mix"""
     ball_from: int
     """Balls from so many successors on, 0 for none; only for learners that mix"""
+    anchored: bool
+    """Whether bounds may start from the baseline, if that is a single policy; only for learners that mix"""
+    eta: float | str
+    """paper, adaptive, or a multiple of the paper's"""
+    gamma: float | str
+    """paper, or a multiple of the paper's"""
 
 
 class TwinShares(NamedTuple):
     """How 5 delta is split: three parts for costs and two for transitions, all for costs where no transition is
-    uncertain; the certificate takes half of the costs' part, balls take half of the transitions' part.
+    uncertain; the certificate takes a sixth of the costs' part, balls take half of the transitions' part.
     """
 
     costs: float
@@ -63,176 +68,80 @@ class TwinShares(NamedTuple):
     balls: float
 
 
-@dataclass(frozen=True, eq=False)
 class Given:
-    """Shape, knowledge, delta and the number of episodes."""
+    """Shape, knowledge, delta and the number of episodes, and what follows from them before the first episode."""
 
-    view: View
-    switches: Switches
-    delta: float
-    episodes: int | None
-
-    @property
-    def steps(self) -> int:
-        return self.view.layout.steps
-
-    @property
-    def num_actions(self) -> int:
-        return self.view.layout.num_actions
-
-    @property
-    def num_rows(self) -> int:
-        return len(self.rows)
-
-    @property
-    def num_constraints(self) -> int:
-        return len(self.view.thresholds)
-
-    @cached_property
-    def rows(self) -> list[tuple[int, int]]:
-        """The triples of each row: first and last + 1."""
-        starts = self.view.layout.row_start.tolist()
-        return list(pairwise(starts))
-
-    @cached_property
-    def successor(self) -> list[int]:
-        """The next state of each triple."""
-        found: list[int] = self.view.layout.successor.tolist()
-        return found
-
-    @cached_property
-    def layers(self) -> list[range]:
-        """The states of each layer, the terminal one included."""
-        starts = self.view.layout.state_start.tolist()
-        return [range(a, b) for a, b in pairwise(starts)]
-
-    @property
-    def num_states(self) -> int:
-        return self.layers[-1].stop
-
-    @cached_property
-    def moves_at(self) -> IntArray:
-        """(num_rows,): the first row with the same transitions."""
-        same = self.view.knowledge.same_transitions
-        return same if self.switches.ties and same is not None else np.arange(self.num_rows)
-
-    @cached_property
-    def costs_at(self) -> IntArray:
-        """(num_rows,): the first row with the same costs."""
-        same = self.view.knowledge.same_costs
-        return same if self.switches.ties and same is not None else np.arange(self.num_rows)
-
-    @property
-    def tied(self) -> bool:
-        own = np.arange(self.num_rows)
-        return bool((self.moves_at != own).any() or (self.costs_at != own).any())
-
-    @property
-    def every_visit(self) -> bool:
-        """Whether all visits of one episode to a cost law count."""
-        return bool(self.view.knowledge.independent_costs)
-
-    @cached_property
-    def known_costs(self) -> FloatArray:
-        """(num_rows, m): mean costs that are known, else NaN."""
-        costs = self.view.knowledge.costs
-        return np.full((self.num_rows, self.num_constraints), np.nan) if costs is None else costs.T
-
-    @cached_property
-    def known_moves(self) -> FloatArray:
-        """(num_triples,): likewise the transitions; those of rows with one successor are known."""
-        moves = self.view.knowledge.transitions
-        found = np.full(len(self.successor), np.nan) if moves is None else moves.copy()
-        for first, last in self.rows:
-            if last - first == 1:
-                found[first] = 1.0
-        return found
-
-    @cached_property
-    def uncertain(self) -> BoolArray:
-        """(num_rows,): whether the transitions have to be estimated."""
-        return np.array([np.isnan(self.known_moves[first]) for first, _ in self.rows])
-
-    @cached_property
-    def wide(self) -> BoolArray:
-        """(num_rows,): whether the row has a ball beside its box."""
-        least = self.switches.ball_from
+    def __init__(self, view: View, switches: Switches, delta: float, episodes: int | None) -> None:
+        self.view, self.switches, self.delta, self.episodes = view, switches, delta, episodes
+        self.steps, self.num_actions = view.layout.steps, view.layout.num_actions
+        self.num_constraints = m = len(view.thresholds)
+        self.rows: list[tuple[int, int]] = list(pairwise(view.layout.row_start.tolist()))
+        """The triples of each row: first and last + 1"""
+        self.num_rows = len(self.rows)
+        self.successor: list[int] = view.layout.successor.tolist()
+        """The next state of each triple"""
+        self.layers = [range(a, b) for a, b in pairwise(view.layout.state_start.tolist())]
+        """The states of each layer, the terminal one included"""
+        self.num_states = self.layers[-1].stop
+        known = view.knowledge
+        self.moves_at, self.costs_at = self._first_row(known.same_transitions), self._first_row(known.same_costs)
+        """(num_rows,): the first row with the same transitions, and with the same costs"""
+        self.every_visit = bool(known.independent_costs)
+        """Whether all visits of one episode to a cost law count"""
+        self.known_costs = np.full((self.num_rows, m), np.nan) if known.costs is None else known.costs.T
+        """(num_rows, m): mean costs that are known, else NaN"""
+        moves = known.transitions
+        self.known_moves = np.full(len(self.successor), np.nan) if moves is None else moves.copy()
+        """(num_triples,): likewise the transitions; those of rows with one successor are known"""
         sizes = np.array([last - first for first, last in self.rows])
-        return self.uncertain & (sizes >= max(2, least)) & (least > 0)
+        self.known_moves[[first for first, last in self.rows if last - first == 1]] = 1.0
+        self.uncertain: BoolArray = np.isnan(self.known_moves[[first for first, _ in self.rows]])
+        """(num_rows,): whether the transitions have to be estimated"""
+        self.wide = self.uncertain & (sizes >= max(2, switches.ball_from)) & (switches.ball_from > 0)
+        """(num_rows,): whether the row has a ball beside its box"""
+        most = known.max_episode_cost
+        self.ceilings = np.full(m, float(self.steps)) if most is None else np.minimum(most, self.steps)
+        """(m,): what an episode costs at most"""
+        self.binding = [i for i in range(m) if view.thresholds[i] < self.ceilings[i]]
+        """The constraints that can be violated at all"""
+        self.counted = [r for r in range(self.num_rows) if self.uncertain[r] and self.moves_at[r] == r]
+        """The rows that count uncertain transitions, one per law"""
+        self.num_triples = sum(int(sizes[r]) for r in self.counted)
+        """Probabilities to be estimated"""
+        self.shares = self._make_shares()
+        self.cost_log, self.transition_log = self._logs()
+        """The logarithms behind the bounds of one mean cost, and of one transition probability"""
+        num_balls = sum(bool(self.wide[r]) for r in self.counted)
+        self.ball_log = log(max(1, num_balls) / (self.shares.balls * delta))
+        self.certificate_log = -log(self.shares.certificate * delta)
+        """ln(1 / delta_A)"""
 
-    @cached_property
-    def ceilings(self) -> FloatArray:
-        """(m,): what an episode costs at most."""
-        most = self.view.knowledge.most_costs
-        return np.full(self.num_constraints, float(self.steps)) if most is None else np.minimum(most, self.steps)
+    def _first_row(self, same: IntArray | None) -> IntArray:
+        return same if self.switches.ties and same is not None else np.arange(self.num_rows)
 
-    @cached_property
-    def binding(self) -> list[int]:
-        """The constraints that can be violated at all."""
-        return [i for i in range(self.num_constraints) if self.view.thresholds[i] < self.ceilings[i]]
-
-    # What has to be estimated, and how surely ------------------------------------------------------------------------
-
-    @property
-    def num_costs(self) -> int:
-        """Mean costs to be estimated, one per law and constraint."""
-        first = self.costs_at == np.arange(self.num_rows)
-        return int(np.isnan(self.known_costs[first]).sum())
-
-    @cached_property
-    def counted(self) -> list[int]:
-        """The rows that count uncertain transitions, one per law."""
-        return [r for r in range(self.num_rows) if self.uncertain[r] and self.moves_at[r] == r]
-
-    @property
-    def num_triples(self) -> int:
-        """Probabilities to be estimated."""
-        return sum(self.rows[r][1] - self.rows[r][0] for r in self.counted)
-
-    @cached_property
-    def shares(self) -> TwinShares:
+    def _make_shares(self) -> TwinShares:
         costs = 3.0 if self.num_triples else 5.0
         balls = any(self.wide[r] for r in self.counted)
         return TwinShares(
-            costs=costs / 2.0 if self.switches.aggregate else costs,
+            costs=costs - costs / 6.0 if self.switches.aggregate else costs,
             transitions=1.0 if balls else 2.0,
-            certificate=costs / 2.0,
+            certificate=costs / 6.0,
             balls=1.0,
         )
 
-    @property
-    def horizon(self) -> float:
-        """T of the union bounds; a law may be visited L times in an episode."""
-        return float(self.episodes or 1) * (self.steps if self.tied else 1)
-
-    @cached_property
-    def cost_log(self) -> float:
-        """The logarithm behind the bounds of one mean cost."""
-        m, kind = max(1, self.num_constraints), self.switches.radii
-        if kind == "paper":
-            return log(self.horizon * self.num_states * self.num_actions * m / self.delta)
-        if kind == "tight":
-            return log(2.0 * max(1, self.num_costs) * self.horizon / self.delta)
-        return log(max(1, self.num_costs) / (self.shares.costs * self.delta))
-
-    @cached_property
-    def transition_log(self) -> float:
-        """The logarithm behind the bounds of one transition probability."""
-        kind = self.switches.radii
-        if kind == "paper":
-            return log(self.horizon * self.num_states * self.num_actions / self.delta)
-        if kind == "tight":
-            return log(max(1, self.num_triples) * self.horizon / self.delta)  # 4 n T / (4 delta)
-        return log(max(1, self.num_triples) / (self.shares.transitions * self.delta))
-
-    @cached_property
-    def ball_log(self) -> float:
-        return log(max(1, sum(bool(self.wide[r]) for r in self.counted)) / (self.shares.balls * self.delta))
-
-    @cached_property
-    def certificate_log(self) -> float:
-        """ln(1 / delta_A)."""
-        return -log(self.shares.certificate * self.delta)
+    def _logs(self) -> tuple[float, float]:
+        own, m, delta = np.arange(self.num_rows), max(1, self.num_constraints), self.delta
+        tied = bool((self.moves_at != own).any() or (self.costs_at != own).any())
+        # T of the union bounds; a law may be visited L times in an episode.
+        horizon = float(self.episodes or 1) * (self.steps if tied else 1)
+        num_costs = max(1, int(np.isnan(self.known_costs[self.costs_at == own]).sum()))  # one per law and constraint
+        num_triples = max(1, self.num_triples)
+        if self.switches.radii == "paper":
+            pairs = horizon * self.num_states * self.num_actions
+            return log(pairs * m / delta), log(pairs / delta)
+        if self.switches.radii == "tight":  # of the transitions 4 n T / (4 delta)
+            return log(2.0 * num_costs * horizon / delta), log(num_triples * horizon / delta)
+        return log(num_costs / (self.shares.costs * delta)), log(num_triples / (self.shares.transitions * delta))
 
 
 # Formulas: one mean or one row at a time ------------------------------------------------------------------------------
@@ -540,6 +449,28 @@ def worst_values(
 def best_values(given: Given, policy: FloatArray, costs: FloatArray, boxes: TwinBoxes) -> FloatArray:
     """V(x) = sum_a pi(a|x) [c + min p . V]."""
     return -worst_values(given, policy, -costs, boxes)
+
+
+def anchored_cost(
+    given: Given, policy: FloatArray, baseline: FloatArray, beta: float, boxes: TwinBoxes, i: int
+) -> float:
+    """beta + D(x_0) of docs/anchored.md, for one constraint."""
+    up, low, base, more = (np.zeros(given.num_states) for _ in range(4))
+    for k, layer in reversed(list(enumerate(given.layers[:-1]))):
+        for x in layer:
+            for row in range(x * given.num_actions, (x + 1) * given.num_actions):
+                first, last = given.rows[row]
+                lo, hi, after = boxes.lower[first:last], boxes.upper[first:last], given.successor[first:last]
+                best = [most(lo, hi, [float(v[y]) for y in after]) for v in (up, -low, -base, more)]
+                q_up = min(float(given.steps - k), boxes.cost_upper[row, i] + best[0])
+                q_low, q_base = (max(0.0, boxes.cost_lower[row, i] - far) for far in best[1:3])
+                change = policy[row] - baseline[row]
+                up[x] += policy[row] * q_up
+                low[x] += policy[row] * q_low
+                base[x] += baseline[row] * q_base
+                more[x] += change * (q_up if change > 0.0 else q_low) + baseline[row] * best[3]
+            more[x] = min(more[x], up[x] - base[x])
+    return max(beta + float(more[0]), 0.0)
 
 
 def upper_occupancies(given: Given, policy: FloatArray, boxes: TwinBoxes) -> FloatArray:

@@ -11,20 +11,21 @@ e^h times those of lambda?
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, log, sqrt
+from math import expm1, inf, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
-from hedgerow.learners.api import RunContext
-from hedgerow.learners.ops.audit import MirrorWatcher
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.cv_ops import CVOPS
+from hedgerow.learners.ops.loop import MirrorWatcher
 from hedgerow.learners.ops.notes import ODDS
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.state import PROJECTED, Core
 from hedgerow.learners.ops.sv_ops import SVOPS
+from hedgerow.learners.watch import RunContext, is_clean
+from hedgerow.verify.stated import anchored_of
 from hedgerow.verify.twin import (
     Generation,
     Given,
@@ -34,6 +35,7 @@ from hedgerow.verify.twin import (
     TwinBoxes,
     TwinCentres,
     TwinSets,
+    anchored_cost,
     certificate_radius,
     occupancies,
     upper_occupancies,
@@ -57,6 +59,26 @@ def rate(given: Given, episodes: float, delta: float) -> float:
     """eta = gamma = sqrt(L ln(L|X||A|/delta) / (T|X||A|))."""
     pairs = given.num_states * given.num_actions
     return sqrt(given.steps * log(given.steps * pairs / delta) / (episodes * pairs))
+
+
+class TwinRates:
+    """eta and gamma of a phase: multiples of the paper's, or an eta that falls with the gaps (docs/rates.md)."""
+
+    def __init__(self, given: Given, paper: float) -> None:
+        eta, gamma = given.switches.eta, given.switches.gamma
+        self.adaptive, self.gap = eta == "adaptive", 0.0
+        self.eta = paper * (2.0 if self.adaptive else 1.0 if isinstance(eta, str) else eta)
+        self.gamma = paper * (1.0 if isinstance(gamma, str) else gamma)
+        rows = [[r for x in layer for r in range(x * given.num_actions, (x + 1) * given.num_actions)]
+                for layer in given.layers[:-1]]  # fmt: skip
+        self.entropy = sum(log(sum(given.rows[r][1] - given.rows[r][0] for r in layer)) for layer in rows)
+
+    def see(self, q_hat: Sequence[float], estimates: Sequence[float]) -> None:
+        """Add the gaps of the visited pairs; the rate falls when 0.15 D_0 / gap is less than 1/1.25 of it."""
+        for q, estimate in zip(q_hat, estimates, strict=True):
+            self.gap += q * estimate + log1p(q * expm1(-self.eta * estimate)) / self.eta
+        if self.adaptive and 1.25 * 0.15 * self.entropy < self.eta * self.gap:
+            self.eta = 0.15 * self.entropy / self.gap
 
 
 def doubling_rate(given: Given, done: int) -> float:
@@ -142,6 +164,14 @@ class RecomputedSVOPS(Recomputed, SVOPS):
 class RecomputedSOPS(Recomputed, SOPS):
     """S-OPS."""
 
+    def anchored(self) -> FloatArray:
+        """(m,): the anchored bounds of its present policy."""
+        return anchored_of(self, self.highest())
+
+    def highest(self) -> FloatArray:
+        """(num_rows, m): what it takes for the largest mean costs there."""
+        return self.core.state.boxes.cost_upper
+
 
 class RecomputedCVOPS(Recomputed, CVOPS):
     """CV-OPS."""
@@ -153,11 +183,11 @@ BALL_ACCURACY = 1e-5
 """Error that a learner may leave in the maximum over a ball, as a part of the span of V; upwards only"""
 HUGE = 1e9
 """The gap between a number and none: facts are finite"""
-GAPS = ("interval", "certificate", "bound", "mixing", "mixture", "rate", "estimate", "search")
+GAPS = ("interval", "certificate", "bound", "anchored", "mixing", "mixture", "rate", "estimate", "search")
 
 
 def given_of(learner: MirrorLearner) -> Given:
-    """What a learner was told."""
+    """What a learner knew before its first episode."""
     chosen, mixes = learner.settings, learner.mixes
     switches = Switches(
         radii=chosen.radii,
@@ -166,6 +196,9 @@ def given_of(learner: MirrorLearner) -> Given:
         ties=chosen.ties,
         aggregate=chosen.aggregate and mixes,
         ball_from=chosen.ball_from if mixes else 0,
+        anchored=chosen.anchored and mixes,
+        eta=chosen.eta,
+        gamma=chosen.gamma,
     )
     return Given(learner.view, switches, learner.delta, learner.episodes)
 
@@ -188,6 +221,11 @@ class TwinWatcher(MirrorWatcher):
         self._begun_with = learner.core
         self._baseline_q: FloatArray | None = None
         self._upper: FloatArray | None = None
+        self._rates = self._first_rates()
+
+    def _first_rates(self) -> TwinRates:
+        given = self.given
+        return TwinRates(given, rate(given, float(given.episodes or 1) - (self.search.t_bar or 0), given.delta))
 
     @property
     def compiled(self) -> bool:
@@ -200,6 +238,7 @@ class TwinWatcher(MirrorWatcher):
         core = self.learner.core
         if core is not self._begun_with:
             self._begun_with, self._baseline_q, self.generations = core, None, {}
+            self._rates = self._first_rates()
             self._compare_search(core)
             if self.given.switches.radii == "kt":
                 self.sets.refresh_all()
@@ -225,8 +264,11 @@ class TwinWatcher(MirrorWatcher):
                 for one in self.generations.values():
                     one.count(self.given, visited, triples, costs, self._centres)
             self.sets.see(visited, costs)
+            trace = self._core.buffers.trace
             if self._core.search.active:
                 self.search.see(costs)
+            else:
+                self._rates.see(trace.q_hat.tolist(), trace.estimate.tolist())
         return took
 
     def _follow_generations(self, core: Core) -> None:
@@ -257,6 +299,8 @@ class TwinWatcher(MirrorWatcher):
         if len(core.baseline.policies):
             self._compare_certificate(core)
             self._compare_bounds(core, boxes)
+            if isinstance(self.learner, RecomputedSOPS):
+                self._compare_anchored(self.learner.anchored(), core, boxes)
             self._compare_mixing(core)
         if len(core.baseline.policies) <= 1 and not core.search.active:
             u = (1.0 - self._mixing) * upper_occupancies(self.given, self._policy, boxes)
@@ -283,7 +327,9 @@ class TwinWatcher(MirrorWatcher):
                 self._gap("certificate", np.max(away, initial=0.0))
 
     def _compare_bounds(self, core: Core, boxes: TwinBoxes) -> None:
-        """Compare U with all that may be said: the boxes, the balls, every generation. One of them must be it."""
+        """Compare U with all that may be said: the boxes, the balls, the baseline's costs, every generation. One of
+        them must be it.
+        """
         given, policy, stated = self.given, self._policy, core.state.bounds
         for i in range(given.num_constraints):
             upper = boxes.cost_upper[:, i]
@@ -292,6 +338,9 @@ class TwinWatcher(MirrorWatcher):
                 continue
             box = float(worst_values(given, policy, upper, boxes)[0])
             distances = [abs(stated[i] - box)]
+            if given.switches.anchored and len(core.baseline.policies) == 1:
+                beta, baseline = float(core.baseline.costs[i]), core.baseline.policies[0]
+                distances.append(abs(stated[i] - anchored_cost(given, policy, baseline, beta, boxes, i)))
             if i in given.binding and len(core.state.balls.radius):
                 above = stated[i] - float(worst_values(given, policy, upper, boxes, balls=self.sets)[0])
                 allowed = BALL_ACCURACY * given.steps**2
@@ -304,9 +353,19 @@ class TwinWatcher(MirrorWatcher):
                 distances.append(certified)
             self._gap("bound", min(distances))
 
+    def _compare_anchored(self, stated: FloatArray, core: Core, boxes: TwinBoxes) -> None:
+        """Compare the anchored bounds with their formula, and while the event is clean with the cost of the policy."""
+        given, baseline, beta = self.given, core.baseline.policies[0], core.baseline.costs
+        costs = self.stage.cmdp.mean_costs @ occupancies(given, self._policy, self.stage.cmdp.transitions)
+        for i in range(given.num_constraints):
+            wanted = anchored_cost(given, self._policy, baseline, float(beta[i]), boxes, i)
+            self._gap("anchored", abs(stated[i] - wanted))
+            if is_clean(self.event.tallies) and not self.watch.tallies.false_baseline:
+                self._gap("anchored", max(0.0, costs[i] - stated[i]))
+
     def _compare_mixing(self, core: Core) -> None:
         wanted = 1.0
-        if core.state.numbers.last_status == PROJECTED:
+        if core.state.numbers.last_status == PROJECTED and core.state.stay.now == 0.0:
             wanted = mixing_weight(self.given, core.state.bounds, core.baseline.costs)
         self._gap("mixing", abs(self._mixing - wanted))
         world = self.stage.cmdp
@@ -318,11 +377,10 @@ class TwinWatcher(MirrorWatcher):
         self._gap("mixture", np.max(np.abs(self.stage.scores.occupancy - announced)))
 
     def _compare_rates(self, core: Core) -> None:
-        done, total = core.state.numbers.episode, float(self.given.episodes or 1)
-        wanted = rate(self.given, total - (self.search.t_bar or 0), self.given.delta)
+        eta, gamma = self._rates.eta, self._rates.gamma
         if core.search.active:
-            wanted = doubling_rate(self.given, done)
-        for stated in (core.state.reals.eta, core.state.reals.gamma):
+            eta = gamma = doubling_rate(self.given, core.state.numbers.episode)
+        for stated, wanted in ((core.state.reals.eta, eta), (core.state.reals.gamma, gamma)):
             self._gap("rate", abs(stated / wanted - 1.0))
 
     def _compare_estimates(self, rows: list[int]) -> None:

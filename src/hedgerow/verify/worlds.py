@@ -77,7 +77,7 @@ def wide() -> Built:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Worlds of which learners are told more than the layout, and worlds whose costs of one episode depend on each other.
+# Worlds of which learners know more than the layout, and worlds whose costs of one episode depend on each other.
 #
 # `layered`        random-layered with costs that depend on each other: `equal`, one number decides all costs of an
 #                  episode; `opposite`, every second layer has the opposite luck
@@ -125,7 +125,7 @@ def partly_known(tightness: float = 0.6) -> Built:
     some = np.arange(layout.rows(1).start, layout.rows(1).stop, 2)
     known_costs[:, some] = means[:, some]
     known_moves[layout.triples(1)] = P[layout.triples(1)]
-    knowledge = {"costs": known_costs, "transitions": known_moves, "most_costs": [layout.steps - 1.0]}
+    knowledge = {"costs": known_costs, "transitions": known_moves, "max_episode_cost": [layout.steps - 1.0]}
     thresholds = tightness * world.cmdp.thresholds
     return CMDP(layout, P, BernoulliCosts(means), thresholds, knowledge=knowledge), world.loss
 
@@ -185,6 +185,6 @@ def rooms(places: int = 12) -> Built:
     P = np.repeat(1.0 / np.diff(layout.row_start), np.diff(layout.row_start))
     means, known = np.where(first, 0.6, 0.02)[np.newaxis], np.full((1, layout.num_rows), np.nan)
     means[:, layout.rows(0)] = known[:, layout.rows(0)] = 0.0
-    knowledge = {"costs": known, "most_costs": [1.0], "transitions": P}
+    knowledge = {"costs": known, "max_episode_cost": [1.0], "transitions": P}
     loss = np.where(first, 0.0, 1.0)
     return CMDP(layout, P, BernoulliCosts(means), [0.55], knowledge=knowledge), loss

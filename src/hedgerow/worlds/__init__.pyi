@@ -8,5 +8,6 @@ from .entries import register as register
 from .world import Baseline as Baseline
 from .world import Golden as Golden
 from .world import Scale as Scale
+from .world import Terms as Terms
 from .world import World as World
 from .world import WorldDefinition as WorldDefinition

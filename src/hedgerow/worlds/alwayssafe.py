@@ -23,7 +23,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hedgerow.worlds import grids
+from hedgerow.worlds import building
+from hedgerow.worlds.building import Cell, MoveOutcome
 from hedgerow.worlds.entries import entry
 from hedgerow.worlds.world import Scale, WorldDefinition
 
@@ -39,7 +40,7 @@ CLIFF_MAP = (
 )
 """S is the start, G the goal, C the cliff; a digit is what entering the cell costs."""
 CLIFF_STEPS = 15
-CLIFF_MOVES = (grids.UP, grids.RIGHT, grids.DOWN, grids.LEFT)
+CLIFF_MOVES = (building.UP, building.RIGHT, building.DOWN, building.LEFT)
 FALL = 100
 """What a fall loses, in steps."""
 COST_UNIT = 2
@@ -48,32 +49,27 @@ COST_UNIT = 2
 
 @entry(
     "alwayssafe-simple",
-    "three states in a cycle, the first one random: moving on earns s + 1 and costs 1, staying is free",
+    "a cycle of three, from a random one: moving on earns s + 1 and costs 1, staying is free",
     source="Simao et al. 2021",
     published={"unconstrained": 12.0, "optimum": 20 / 3},
 )
 def alwayssafe_simple() -> WorldDefinition:
     S = CYCLE_STATES
 
-    def outcomes(s: int, a: int) -> Iterator[grids.MoveOutcome]:
+    def outcomes(s: int, a: int) -> Iterator[MoveOutcome]:
         reward = (s + 1) * a
-        yield grids.MoveOutcome(1, (s + a) % S, 1 - reward / S, a)
+        yield MoveOutcome(1, (s + a) % S, 1 - reward / S, a)
 
-    course = grids.EpisodeConfig(
-        CYCLE_STEPS,
-        np.full(S, 1 / S),
-        "moves",
-        threshold=3.0,
-        baseline_threshold=0.6,
-        scale=Scale("reward", offset=float(S * CYCLE_STEPS), factor=-float(S)),
-        random_costs=False,
+    start, limits = np.full(S, 1 / S), {"moves": (3.0, 0.6)}
+    scale = Scale("reward", offset=float(S * CYCLE_STEPS), factor=-float(S))
+    return building.world_of_outcomes(
+        range(S), ("stay", "move"), outcomes, CYCLE_STEPS, start, limits, named=str, scale=scale
     )
-    return grids.ingredients(grids.tables(range(S), 2, outcomes), course, [str(s) for s in range(S)], ("stay", "move"))
 
 
 @entry(
     "alwayssafe-difficult",
-    "one decision: A costs and earns where y = 1 (9 times in 10), B is free and earns where y = 0",
+    "one decision, after a draw of y: A costs and earns where y = 1 (9 times in 10), B is free and earns where y = 0",
     source="Simao et al. 2021",
     published={"unconstrained": 1.0, "optimum": 0.2},
 )
@@ -81,58 +77,40 @@ def alwayssafe_difficult() -> WorldDefinition:
     A = 0  # the costly action
     states = [(x, y) for x in range(3) for y in range(2)]
 
-    def outcomes(state: tuple[int, int], a: int) -> Iterator[grids.MoveOutcome]:
+    def outcomes(state: tuple[int, int], a: int) -> Iterator[MoveOutcome]:
         x, y = state
         if x == 0:
-            yield grids.MoveOutcome(Y_ZERO_WEIGHT, (1, 0), 1, 0)
-            yield grids.MoveOutcome(Y_ONE_WEIGHT, (1, 1), 1, 0)
+            yield MoveOutcome(Y_ZERO_WEIGHT, (1, 0), 1, 0)
+            yield MoveOutcome(Y_ONE_WEIGHT, (1, 1), 1, 0)
         elif x == 1:
             earns = (a == A) == (y == 1)
-            yield grids.MoveOutcome(1, (2, y), 0 if earns else 1, int(a == A))
+            yield MoveOutcome(1, (2, y), 0 if earns else 1, int(a == A))
         else:
-            yield grids.MoveOutcome(1, state, 1, 0)
+            yield MoveOutcome(1, state, 1, 0)
 
-    course = grids.EpisodeConfig(
-        3,
-        np.array([0.5, 0.5, 0, 0, 0, 0]),
-        "choices of A",
-        threshold=0.1,
-        baseline_threshold=0.05,
-        scale=Scale("reward", offset=3.0, factor=-1.0),
-        random_costs=False,
-    )
-    return grids.ingredients(grids.tables(states, 2, outcomes), course, [f"x{x}y{y}" for x, y in states], ("A", "B"))
+    start, limits = np.array([0.5, 0.5, 0, 0, 0, 0]), {"choices of A": (0.1, 0.05)}
+    return building.world_of_outcomes(states, ("A", "B"), outcomes, 3, start, limits, named="x{0[0]}y{0[1]}".format)
 
 
 @entry(
     "alwayssafe-cliff",
-    "a walk along a cliff of 4 x 6 cells: the shorter ways lead over cells that cost more",
+    "a walk along a cliff, 4 x 6 cells: the shorter ways lead over cells that cost more",
     source="Simao et al. 2021",
     published={"unconstrained": -7.0, "optimum": -10.0},
 )
 def alwayssafe_cliff() -> WorldDefinition:
-    cells = grids.cells_of(CLIFF_MAP)
-    start, goal = grids.only_cell(cells, "S"), grids.only_cell(cells, "G")
-    states = [cell for cell, mark in cells.items() if mark != "C"]
+    cells = building.cells_of(CLIFF_MAP)
+    start, goal = building.only_cell(cells, "S"), building.only_cell(cells, "G")
 
-    def outcomes(cell: grids.Cell, a: int) -> Iterator[grids.MoveOutcome]:
-        following = grids.moved(cells, cell, CLIFF_MOVES[a])
+    def outcomes(cell: Cell, a: int) -> Iterator[MoveOutcome]:
+        following = building.moved(cells, cell, CLIFF_MOVES[a])
         mark = cells[following]
         if cell == goal:
-            yield grids.MoveOutcome(1, goal, 0, 0)
+            yield MoveOutcome(1, goal, 0, 0)
         elif mark == "C":
-            yield grids.MoveOutcome(1, start, 1, 0)
+            yield MoveOutcome(1, start, 1, 0)
         else:
-            yield grids.MoveOutcome(1, following, 1 / FALL, int(mark) / COST_UNIT if mark.isdigit() else 0)
+            yield MoveOutcome(1, following, 1 / FALL, int(mark) / COST_UNIT if mark.isdigit() else 0)
 
-    course = grids.EpisodeConfig(
-        CLIFF_STEPS,
-        states.index(start),
-        "exposure",
-        threshold=2 / COST_UNIT,
-        baseline_threshold=0.4 / COST_UNIT,
-        scale=Scale("reward", factor=-float(FALL)),
-        random_costs=False,
-    )
-    names = [grids.MOVE_NAMES[move] for move in CLIFF_MOVES]
-    return grids.ingredients(grids.tables(states, 4, outcomes), course, list(map(grids.cell_name, states)), names)
+    limits, scale = {"exposure": (2 / COST_UNIT, 0.4 / COST_UNIT)}, Scale("reward", factor=-float(FALL))
+    return building.grid_world(cells, CLIFF_MOVES, outcomes, CLIFF_STEPS, limits, scale=scale)

@@ -21,13 +21,13 @@ that over H steps reward = H - loss. The baseline of each is the best policy und
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from hedgerow.checks import BoolArray, FloatArray
-from hedgerow.errors import InvalidInput
-from hedgerow.importers.unroll import Support, unroll
+from hedgerow.checks import FloatArray
+from hedgerow.worlds.building import Limits, checked_support, world_over_steps
 from hedgerow.worlds.entries import entry
 from hedgerow.worlds.world import Scale, WorldDefinition
 
@@ -42,16 +42,9 @@ DEMAND = (0.3, 0.2, 0.2, 0.2, 0.05, 0.05)
 """Pr[demand = d] for d = 0..5."""
 
 
-class _Budget(NamedTuple):
-    name: str
-    limit: float
-    baseline: float
-    """The smaller limit at which the source takes its baseline policy."""
-
-
 @entry(
     "dope-factored",
-    "three states in a cycle: moving on earns (s + 1) / 3 and costs 1, staying is free",
+    "a cycle of three states: moving on earns (s + 1) / 3 and costs 1, staying is free",
     frozen=_BOTH_SUPPORTS,
     source=SOURCE,
     published={"unconstrained": 4.0, "optimum": 2.0, "baseline": 0.4},
@@ -64,8 +57,8 @@ def dope_factored(*, support: str = "full") -> WorldDefinition:
     transitions[states, 1, (states + 1) % S] = 1.0
     reward = np.stack((np.zeros(S), (states + 1) / S), axis=1)
     cost = np.stack((np.zeros(S), np.ones(S)), axis=1)
-    budget = _Budget("moves", 3.0, 0.6)
-    return _ingredients(transitions, 1.0 - reward, cost, CYCLE_HORIZON, budget, ("stay", "move"), support, rewards=True)
+    limits, actions = {"moves": (3.0, 0.6)}, ("stay", "move")
+    return _world(transitions, CYCLE_HORIZON, limits, 1.0 - reward, cost, actions, support)
 
 
 @entry(
@@ -86,8 +79,8 @@ def dope_media(*, support: str = "full") -> WorldDefinition:
     loss = np.zeros((S, 2))
     loss[0] = 1.0
     cost = np.tile([1.0, 0.0], (S, 1))
-    budget = _Budget("fast deliveries", 5.0, 1.0)
-    return _ingredients(transitions, loss, cost, BUFFER_HORIZON, budget, ("fast", "slow"), support)
+    limits, actions = {"fast deliveries": (5.0, 1.0)}, ("fast", "slow")
+    return _world(transitions, BUFFER_HORIZON, limits, loss, cost, actions, support, scale=Scale())
 
 
 @entry(
@@ -110,46 +103,19 @@ def dope_inventory(*, support: str = "full") -> WorldDefinition:
             revenue[s, a] += probability * 8.0 * min(d, stock)
         expense[s, a] = (4.0 + 2.0 * a if a > 0 else 0.0) + stock
     loss, cost = 1.0 - revenue / revenue.max(), expense / expense.max()
-    budget, orders = _Budget("expense", 3.5, 0.7), tuple(f"order {a}" for a in range(A))
-    return _ingredients(
-        transitions, loss, cost, INVENTORY_HORIZON, budget, orders, support, rewards=True, available=offered
-    )
+    limits, actions = {"expense": (3.5, 0.7)}, [f"order {a}" for a in range(A)]
+    return _world(transitions, INVENTORY_HORIZON, limits, loss, cost, actions, support, available=offered)
 
 
-def _ingredients(
+def _world(
     transitions: FloatArray,
+    horizon: int,
+    limits: Limits,
     loss: FloatArray,
     cost: FloatArray,
-    horizon: int,
-    budget: _Budget,
-    action_names: tuple[str, ...],
+    actions: Sequence[str],
     support: str,
-    *,
-    rewards: bool = False,
-    available: BoolArray | None = None,
+    **more: Any,
 ) -> WorldDefinition:
-    """`rewards`: the losses (S, A) are 1 - reward, and the source counts rewards."""
-    world = unroll(
-        transitions,
-        horizon,
-        0,
-        loss=loss,
-        costs=cost[None],
-        cost_kind="deterministic",
-        thresholds=[budget.limit],
-        constraint_names=[budget.name],
-        action_names=action_names,
-        available=available,
-        support=_checked_support(support),
-    )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(horizon), factor=-1.0) if rewards else Scale()
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([budget.baseline]))
-
-
-def _checked_support(support: str) -> Support:
-    if support == "full":
-        return "full"
-    if support == "known":
-        return "known"
-    raise InvalidInput(f"support is {support!r}; choose full or known")
+    how = {"action_names": actions, "support": checked_support(support), **more}
+    return world_over_steps(transitions, horizon, 0, limits, loss=loss, costs=cost[None], **how)

@@ -2,10 +2,10 @@
 
 To add an entry, write a function with keyword defaults that returns `WorldDefinition`, and decorate it:
 
-    @entry("my-world", "one line that says what it is", source="who defined it", frozen=({}, {"size": 20}))
+    @entry("my-world", "a few words: what else there is to say", source="who defined it", frozen=({}, {"size": 20}))
     def my_world(*, size: int = 10, slip: float = 0.125) -> WorldDefinition: ...
 
-then run `python tools/write_index.py`, which enters its name, and `python -m hedgerow.worlds.freeze my-world`, which
+then run `python tools/write_index.py`, which enters its name, and `python tools/freeze_worlds.py my-world`, which
 computes hash, sizes and golden values of the frozen parameter choices (`{}` means the defaults) and stores them in
 `frozen.json`: lists of worlds need not build any of them. `python tools/write_worlds.py` then renews docs/worlds.md.
 Annotations fix the types of parameters. Numbers of a frozen entry should come from exact IEEE arithmetic (+ - * / sqrt,
@@ -26,6 +26,7 @@ from importlib import resources
 from typing import Any, NamedTuple, TypeVar
 
 from hedgerow.checks import FloatArray, did_you_mean, short_repr, type_name
+from hedgerow.display.terms import USUAL
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.occupancy import checked_loss
@@ -129,7 +130,7 @@ def entry(
         name: The name in the catalogue.
         description: What it is, in one line.
         frozen: Choices of parameters, as differences from the defaults, whose golden values are stored.
-        published: Numbers of the source, or of somebody else, for the default parameters, by name, on its own scale.
+        published: Numbers of the source, or of other authors, for the default parameters, by name, on its own scale.
         source: Who defined the world, such as "Altman 1999"; "ours" if we did.
         adversaries: The adversaries that make sense in it, by name.
 
@@ -214,7 +215,7 @@ def make(name: str, **params: Any) -> World:
         The world: `.cmdp`, `.loss`, `.view()`, `.golden`, ...
 
     Raises:
-        InvalidInput: If there is no such world or parameter, or if a world of somebody else has no loss.
+        InvalidInput: If there is no such world or parameter, or if a world of your own has no loss.
         CertificateError: If the content is not that of the golden values.
 
     Examples:
@@ -235,7 +236,7 @@ def make(name: str, **params: Any) -> World:
         raise CertificateError(
             f"{name} with {dict(world.params)} has the content hash {world.hash[:12]}, but its golden values "
             f"belong to {record.hash[:12]}: the builder or a library under it has changed. If that is intended, "
-            f"run `python -m hedgerow.worlds.freeze {name}`"
+            f"run `python tools/freeze_worlds.py {name}`"
         )
     return with_golden(world, record.golden)
 
@@ -247,8 +248,8 @@ def build(name: str, params: Mapping[str, Any]) -> World:
     made = found.build(**complete)
     loss = checked_loss(made.cmdp.layout, made.loss)
     digest = content_hash(made.cmdp, loss)
-    budget, baseline = made.baseline_thresholds, made.baseline
-    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, budget, baseline)
+    more = made.baseline_thresholds, made.baseline, made.terms
+    return World(name, found.description, complete, made.cmdp, loss, made.scale, None, digest, *more)
 
 
 def with_golden(world: World, golden: Golden) -> World:
@@ -269,7 +270,7 @@ def complete_params(found: Entry, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parts_of(made: Any, name: str) -> tuple[CMDP, FloatArray | None]:
-    """The CMDP and, if there is one, the loss (rows,) in what a world of somebody else returned."""
+    """The CMDP and, if there is one, the loss (rows,) in what a world of others returned."""
     cmdp, loss = made if isinstance(made, tuple) and len(made) == 2 else (made, getattr(made, "loss", None))
     cmdp = getattr(cmdp, "cmdp", cmdp)
     if not isinstance(cmdp, CMDP):
@@ -278,7 +279,7 @@ def parts_of(made: Any, name: str) -> tuple[CMDP, FloatArray | None]:
 
 
 def build_foreign(found: Found, params: Mapping[str, Any]) -> Any:
-    """What a world of somebody else returns; `parts_of` takes it apart."""
+    """What a world of others returns; `parts_of` takes it apart."""
     return found.build(**checked_arguments(found.name, found.signature, params))
 
 
@@ -287,9 +288,9 @@ def _foreign(found: Found, params: Mapping[str, Any]) -> World:
     cmdp, loss = parts_of(made, found.name)
     if loss is None:
         raise InvalidInput(f"{found.name} has no loss of its own; return a pair (CMDP, loss), or use the CMDP itself")
-    scale, budget = getattr(made, "scale", Scale()), getattr(made, "baseline_thresholds", None)
-    digest, baseline = content_hash(cmdp, loss), getattr(made, "baseline", None)
-    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, digest, budget, baseline)
+    scale, digest = getattr(made, "scale", Scale()), content_hash(cmdp, loss)
+    more = getattr(made, "baseline_thresholds", None), getattr(made, "baseline", None), getattr(made, "terms", USUAL)
+    return World(found.name, found.description, dict(params), cmdp, loss, scale, None, digest, *more)
 
 
 def key(name: str, params: Mapping[str, Any]) -> str:

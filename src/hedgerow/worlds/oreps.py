@@ -23,12 +23,11 @@ from itertools import pairwise
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.errors import InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
+from hedgerow.worlds.building import DOWN, RIGHT, Cell, cell_name, checked_support
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.grids import DOWN, RIGHT, Cell, cell_name
 from hedgerow.worlds.world import WorldDefinition
 
 SIZE = 10
@@ -66,17 +65,15 @@ THRESHOLD = 0.5
 
 @entry(
     "oreps-grid",
-    "10 x 10 cells without loops, right or down, one move in ten goes astray; marked cells cost (our addition)",
+    "right or down in a grid: 10 x 10 cells, one move in ten goes astray; marked cells cost (our addition)",
     source="PyNOL, constraint ours",
     adversaries=("own", "iid", "switching", "cycle", "betrayal", "tempting"),
     frozen=({}, {"support": "known"}),
 )
 def oreps_grid(*, support: str = "full") -> WorldDefinition:
-    if support not in ("full", "known"):
-        raise InvalidInput(f"support is {support!r}; choose full or known")
     layers = [[(r, k - r) for r in range(SIZE) if 0 <= k - r < SIZE] for k in range(2 * SIZE - 1)]
     steps = [_step(cells, following) for cells, following in pairwise(layers)]
-    if support == "full":
+    if checked_support(support) == "full":
         layout = Layout([len(cells) for cells in layers], len(ACTIONS))
     else:
         layout = Layout.from_support([weights > 0 for weights in steps])

@@ -33,11 +33,12 @@ The baseline of each is the best policy under a smaller budget, which is ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from hedgerow.checks import FloatArray, real_number
-from hedgerow.importers.unroll import unroll
+from hedgerow.checks import real_number
+from hedgerow.worlds.building import Limits, world_over_steps
 from hedgerow.worlds.entries import entry
 from hedgerow.worlds.world import Scale, WorldDefinition
 
@@ -51,20 +52,19 @@ Rates = Callable[[int, int], tuple[float, float]]
 """(level, action) -> (up, down)"""
 
 
-def _moves(levels: int, actions: int, rates: Rates) -> FloatArray:
-    """(S, A, S): one level up or down, clipped at the ends."""
-    transitions = np.zeros((levels, actions, levels))
+def _queue(
+    levels: int, actions: Sequence[str], rates: Rates, horizon: int, start: int, limits: Limits, **more: Any
+) -> WorldDefinition:
+    """One level up or down in a step, clipped at the ends; `more` are loss, costs and scale."""
+    transitions = np.zeros((levels, len(actions), levels))
     for s in range(levels):
-        for a in range(actions):
+        for a in range(len(actions)):
             up, down = rates(s, a)
             transitions[s, a, min(s + 1, levels - 1)] += up
             transitions[s, a, max(s - 1, 0)] += down
             transitions[s, a, s] += 1.0 - up - down
-    return transitions
-
-
-def _level_names(levels: int) -> Sequence[str]:
-    return [f"level {s}" for s in range(levels)]
+    names = [f"level {s}" for s in range(levels)]
+    return world_over_steps(transitions, horizon, start, limits, state_names=names, action_names=actions, **more)
 
 
 # Streaming ------------------------------------------------------------------------------------------------------------
@@ -95,26 +95,13 @@ def _streaming(size: int, horizon: int, enough: int, budget: float) -> WorldDefi
     rates = [((1.0 - DEPARTURE) * mu, DEPARTURE * (1.0 - mu)) for mu in (FAST, SLOW)]
     loss = np.ones((levels, 2))
     loss[enough:] = 0.0
-    world = unroll(
-        _moves(levels, 2, lambda s, a: rates[a]),
-        horizon,
-        0,
-        loss=loss,
-        costs=np.tile([1.0, 0.0], (1, levels, 1)),
-        cost_kind="deterministic",
-        thresholds=[budget],
-        constraint_names=["fast deliveries"],
-        state_names=_level_names(levels),
-        action_names=("fast", "slow"),
-    )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(horizon), factor=-1.0)
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([budget / 4]))
+    limits, costs = {"fast deliveries": (budget, budget / 4)}, np.tile([1.0, 0.0], (1, levels, 1))
+    return _queue(levels, ("fast", "slow"), lambda s, a: rates[a], horizon, 0, limits, loss=loss, costs=costs)
 
 
 @entry(
     "masa-streaming",
-    "a media buffer that must seldom be empty: fast delivery is the loss",
+    "a media buffer, seldom empty: fast delivery is the loss, and an empty buffer the cost",
     frozen=({}, {"alpha": 2.0}, {"alpha": 4.0}),
     published={"unconstrained": 0.0, "optimum": -17.141039},
     source="MASA-Safe-RL 2026",
@@ -129,20 +116,11 @@ def masa_streaming(*, alpha: float = 1.0) -> WorldDefinition:
 
     empty = np.zeros((1, MASA_LEVELS, 2))
     empty[:, 0] = 1.0
-    world = unroll(
-        _moves(MASA_LEVELS, 2, rates),
-        MASA_HORIZON,
-        MASA_LEVELS // 2,
-        loss=np.tile([0.0, 1.0], (MASA_LEVELS, 1)),
-        costs=empty,
-        cost_kind="deterministic",
-        thresholds=[alpha],
-        constraint_names=["empty"],
-        state_names=_level_names(MASA_LEVELS),
-        action_names=("slow", "fast"),
+    limits, loss = {"empty": (alpha, alpha / 4)}, np.tile([0.0, 1.0], (MASA_LEVELS, 1))
+    middle, scale = MASA_LEVELS // 2, Scale("reward", factor=-1.0)
+    return _queue(
+        MASA_LEVELS, ("slow", "fast"), rates, MASA_HORIZON, middle, limits, loss=loss, costs=empty, scale=scale
     )
-    assert world.loss is not None  # one was given
-    return WorldDefinition(world.cmdp, world.loss, Scale("reward", factor=-1.0), np.array([alpha / 4]))
 
 
 # The queue ------------------------------------------------------------------------------------------------------------
@@ -164,18 +142,8 @@ def altman_queue() -> WorldDefinition:
     service = np.tile([a for a, _ in pairs], (QUEUE_LEVELS, 1))
     refused = np.tile([1.0 - b for _, b in pairs], (QUEUE_LEVELS, 1))
     refused[-1] = 1.0
-    world = unroll(
-        _moves(QUEUE_LEVELS, len(pairs), rates),
-        QUEUE_HORIZON,
-        0,
-        loss=np.repeat(np.arange(QUEUE_LEVELS)[:, None] / (QUEUE_LEVELS - 1), len(pairs), axis=1),
-        costs=np.stack((service, refused)),
-        cost_kind="deterministic",
-        thresholds=[4.0, 7.0],
-        constraint_names=["service", "refused arrivals"],
-        state_names=_level_names(QUEUE_LEVELS),
-        action_names=[f"serve {a:g}, admit {b:g}" for a, b in pairs],
-    )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(QUEUE_HORIZON), factor=-1.0)
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([2.5, 5.5]))
+    loss = np.repeat(np.arange(QUEUE_LEVELS)[:, None] / (QUEUE_LEVELS - 1), len(pairs), axis=1)
+    limits = {"service": (4.0, 2.5), "refused arrivals": (7.0, 5.5)}
+    names = [f"serve {a:g}, admit {b:g}" for a, b in pairs]
+    costs = np.stack((service, refused))
+    return _queue(QUEUE_LEVELS, names, rates, QUEUE_HORIZON, 0, limits, loss=loss, costs=costs)

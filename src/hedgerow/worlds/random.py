@@ -30,16 +30,15 @@ from numpy.random import PCG64
 from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray, real_number, whole_number
-from hedgerow.importers.unroll import unroll
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import evaluate
+from hedgerow.model.occupancy import backward_induction, evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
 from hedgerow.storage import datafile
+from hedgerow.worlds.building import world_over_steps
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.world import Scale, WorldDefinition
+from hedgerow.worlds.world import WorldDefinition
 
 MARGIN = 0.05
 """Every world has at least this Slater margin."""
@@ -56,7 +55,7 @@ FIVES, TENS = (1, *[5] * 9, 1), (1, *[10] * 9, 1)
 
 @entry(
     "random-layered",
-    "random layered world with integer-built numbers; small losses have large costs (Slater margin >= 0.05)",
+    "random layers of states: small losses have large costs; integer-built numbers, Slater margin >= 0.05",
     source="ours",
     adversaries=("own", "iid", "switching", "random-walk", "cycle", "betrayal", "tempting"),
     frozen=(
@@ -118,15 +117,13 @@ def _thresholds(cmdp: CMDP, loss: FloatArray, tightness: float) -> FloatArray:
     return np.asarray(np.ceil((alpha - ROUNDING) * UNIT) / UNIT)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Random worlds of two papers on safe learners, drawn once and stored.
+# Random worlds of two papers on safe learners, drawn once and stored --------------------------------------------------
 #
 # The distributions are those of the public code of T. Kitamura and others, *A Policy Gradient Primal-Dual Algorithm for
 # Constrained MDPs with Uniform PAC Guarantees*, 2024 (random-uniform-pac), and *Provably Efficient RL under
 # Episode-Wise Safety in Constrained MDPs with Linear Function Approximation*, 2025 (the other two). That code draws
-# with JAX; the draw in
-# `data/random_worlds.npz` is ours, by `tools/draw_random_worlds.py`, which has the distributions. So these are worlds
-# *like* those of the papers, not the same ones.
+# with JAX; the draw in `data/random_worlds.npz` is ours, by `tools/draw_random_worlds.py`, which has the distributions.
+# So these are worlds *like* those of the papers, not the same ones.
 #
 # | world               | S, A, H     | transitions of a step        | rewards, utilities      | utility at least   |
 # |---------------------|-------------|------------------------------|-------------------------|--------------------|
@@ -139,10 +136,7 @@ def _thresholds(cmdp: CMDP, loss: FloatArray, tightness: float) -> FloatArray:
 # (full support). The budget of the baseline is half way between the least possible cost and the threshold.
 #
 # random-episode-wise has ten worlds, `number` 0 to 9. Rewards and utilities are independent there, so in some of them
-# the constraint is slack: these are controls. The linear world is the first draw in which it is not.
-#
-#     >>> random_episode_wise(number=3).cmdp.layout
-#     Layout(layers=(1, 5, 5, 5, 1), actions=3, full support)
+# the constraint is slack. The linear world is the first draw in which it is not.
 
 
 FILE, KIND = "random_worlds.npz", "random worlds"
@@ -155,7 +149,7 @@ WORLDS = 10
 
 @entry(
     "random-uniform-pac",
-    "a random world of 30 states whose transitions change from step to step; its utility is what is no reward",
+    "a random world that changes: 30 states, other transitions in every step; its utility is what is no reward",
     source="Kitamura et al. 2024, our draw",
 )
 def random_uniform_pac() -> WorldDefinition:
@@ -166,7 +160,7 @@ def random_uniform_pac() -> WorldDefinition:
 
 @entry(
     "random-episode-wise",
-    "ten random worlds of 5 states with sparse rewards and utilities, by number",
+    "ten random worlds of 5 states: sparse rewards and utilities; chosen by number",
     frozen=({}, *({"number": number} for number in range(1, WORLDS))),
     source="Kitamura et al. 2025, our draw",
 )
@@ -178,7 +172,7 @@ def random_episode_wise(*, number: int = 0) -> WorldDefinition:
 
 @entry(
     "linear-cmdp",
-    "a random world of 100 states with transitions, rewards and utilities linear in five features",
+    "a random linear world: 100 states; transitions, rewards and utilities are linear in five features",
     source="Kitamura et al. 2025, our draw",
 )
 def linear_cmdp() -> WorldDefinition:
@@ -204,20 +198,15 @@ def _ingredients(
 ) -> WorldDefinition:
     """Tables over (H, S, A); the expected utility must be `share` of the largest one, best / UNIT."""
     horizon, largest = len(reward), int(best) / RANDOM_WORLDS_UNIT
-    world = unroll(
+    threshold, budget = horizon - share * largest, horizon - 0.5 * (1.0 + share) * largest
+    return world_over_steps(
         transitions,
         horizon,
         0,
+        {"missing utility": (threshold, budget)},
         loss=1.0 - reward,
         costs=(1.0 - utility)[None],
-        cost_kind="deterministic",
-        thresholds=[horizon - share * largest],
-        constraint_names=["missing utility"],
         state_names=[f"state {s}" for s in range(transitions.shape[1])],
         action_names=[f"action {a}" for a in range(transitions.shape[2])],
         support="full",
     )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(horizon), factor=-1.0)
-    budget = horizon - 0.5 * (1.0 + share) * largest
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([budget]))

@@ -1,4 +1,4 @@
-"""Three small worlds of everyday decisions, all ours: bids under a budget, a battery, a machine that wears out.
+"""Four small worlds with numbers of ours: bids under a budget, a battery, a machine that wears out, a polluting plant.
 
 **bidding**: before each of 6 auctions the price p is .2, .4, .6 or .8, uniform at first, then by the chain
 `PRICE_CHAIN`. A bid of 0, .3, .5, .7 or .9 wins if it is at least p + .1. A win is worth .5, .7, .9 or 1 by price
@@ -14,20 +14,32 @@ grid is crowded, 1/2 per unit.
 1), or is repaired (to wear 0 with probability .9). At wear s a gain is multiplied by 1 - .15 s. Over 10 steps the
 cost counts how often wear 4 is reached by running, and each step of running there; it is a coin with that mean.
 
+**pollution-ring** has the form of *Discharge of Sewage* in L. Zhang, Y. Peng, W. Yang and Z. Zhang, *Semi-infinitely
+Constrained Markov Decision Processes*, NeurIPS 2022, whose code is public. A plant on a ring of four sites, the corners
+(0, 0), (2, 0), (2, 2) and (0, 2), works at its site in each of 10 steps, and then stays, or moves on to the next one,
+which is the loss (reward -1). Working at z costs 1 / (1 + |y - z|) at each point y of the grid {0, .5, 1, 1.5, 2}^2: 25
+constraints at once. The threshold of y is 1.5 times what it gets if all sites are used alike, 15 times the mean over
+the sites; the budget of the baseline is 1.35 times that.
+
 The baseline of each is the best policy under a smaller budget.
 
     >>> bidding().cmdp.layout.layer_sizes
     (1, 4, 4, 4, 4, 4, 4, 1)
     >>> ev_charging().cmdp.constraint_names
     ('expense', 'load at the peak')
+    >>> ring = pollution_ring().cmdp
+    >>> ring.num_constraints, ring.constraint_names[1], round(float(ring.thresholds[1]), 6)
+    (25, 'at (0, 0.5)', 6.296297)
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from hedgerow.checks import real_number
-from hedgerow.importers.unroll import unroll
+from hedgerow.worlds.building import world_over_steps
 from hedgerow.worlds.entries import entry
 from hedgerow.worlds.world import Scale, WorldDefinition
 
@@ -44,21 +56,16 @@ def bidding() -> WorldDefinition:
     # In tenths, because 0.6 + 0.1 is more than 0.7 in floating point.
     won = np.array([[bid >= price + 1 for bid in BID_TENTHS] for price in PRICE_TENTHS])
     prices = np.array(PRICE_TENTHS) / 10.0
-    world = unroll(
+    return world_over_steps(
         np.repeat(np.array(PRICE_CHAIN)[:, None], len(BID_TENTHS), axis=1),
         AUCTIONS,
         np.full(len(prices), 0.25),
+        {"money": (MONEY, MONEY / 3)},
         loss=1.0 - won * np.array(WORTH)[:, None],
         costs=(won * prices[:, None])[None],
-        cost_kind="deterministic",
-        thresholds=[MONEY],
-        constraint_names=["money"],
         state_names=[f"price {p:g}" for p in prices],
         action_names=[f"bid {bid / 10:g}" for bid in BID_TENTHS],
     )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(AUCTIONS), factor=-1.0)
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([MONEY / 3]))
 
 
 UNITS, CHARGING_STEPS, CROWDED = 4, 6, (2, 3)
@@ -67,7 +74,7 @@ SUCCEEDS, STAYS, DISCOUNT, EFFORT = (1.0, 0.9, 0.8), 0.7, 0.3, 0.05
 
 @entry(
     "ev-charging",
-    "a battery, a moving price and a crowded hour: two budgets, and the battery should be full at the end",
+    "charging at a moving price: a battery and a crowded hour; two budgets, and it should be full at the end",
     published={"unconstrained": -0.128080, "optimum": -0.251948},
     source=OURS,
 )
@@ -88,20 +95,17 @@ def ev_charging() -> WorldDefinition:
         loss[-1, s] = 1.0 - charge / UNITS
     start = np.zeros(len(places))
     start[:2] = 0.5
-    world = unroll(
+    return world_over_steps(
         transitions,
         CHARGING_STEPS,
         start,
+        {"expense": (0.5, 0.25), "load at the peak": (0.3, 0.15)},
         loss=loss,
         costs=np.stack((expense, crowd)),
-        cost_kind="deterministic",
-        thresholds=[0.5, 0.3],
-        constraint_names=["expense", "load at the peak"],
+        scale=Scale("reward", factor=-1.0),
         state_names=[f"charge {charge}, {('low', 'high')[price]} price" for charge, price in places],
         action_names=[f"charge {a}" for a in range(len(SUCCEEDS))],
     )
-    assert world.loss is not None  # one was given
-    return WorldDefinition(world.cmdp, world.loss, Scale("reward", factor=-1.0), np.array([0.25, 0.15]))
 
 
 WORST, MAINTENANCE_STEPS, FADING, REPAIRED = 4, 10, 0.15, 0.9
@@ -126,17 +130,50 @@ def maintenance(*, alpha: float = 0.05) -> WorldDefinition:
             worn[s, a] = 1.0 if s == WORST else wears if s == WORST - 1 else 0.0
         transitions[s, 2, 0] += REPAIRED
         transitions[s, 2, s] += 1.0 - REPAIRED
-    world = unroll(
+    return world_over_steps(
         transitions,
         MAINTENANCE_STEPS,
         0,
+        {"worn out": (alpha, alpha / 5)},
         loss=1.0 - gain,
         costs=worn[None],
-        thresholds=[alpha],
-        constraint_names=["worn out"],
+        cost_kind="bernoulli",
         state_names=[f"wear {s}" for s in range(S)],
         action_names=("gentle", "hard", "repair"),
     )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=float(MAINTENANCE_STEPS), factor=-1.0)
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([alpha / 5]))
+
+
+SITES = ((0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0))
+SIDE = (0.0, 0.5, 1.0, 1.5, 2.0)
+POINTS = tuple((x, y) for x in SIDE for y in SIDE)
+RING_STEPS = 10
+ALLOWED, BASELINE = 1.5, 1.35
+"""Thresholds, as multiples of what a plant causes that uses all sites alike"""
+
+
+@entry(
+    "pollution-ring",
+    "four sites in a ring: moving on is the loss, and waste must gather at none of 25 points",
+    source="after Zhang et al. 2022",
+)
+def pollution_ring() -> WorldDefinition:
+    sites = np.arange(len(SITES))
+    transitions = np.zeros((len(SITES), 2, len(SITES)))
+    transitions[sites, 0, sites] = 1.0
+    transitions[sites, 1, (sites + 1) % len(SITES)] = 1.0
+    # Products and sqrt are exact IEEE operations, hypot is not: the hash must be the same everywhere.
+    waste = np.array([[1.0 / (1.0 + math.sqrt((x - u) ** 2 + (y - v) ** 2)) for u, v in SITES] for x, y in POINTS])
+    alike = RING_STEPS * ((waste[:, 0] + waste[:, 1] + waste[:, 2] + waste[:, 3]) / len(SITES))
+    names = [f"at ({x:g}, {y:g})" for x, y in POINTS]
+    pairs = zip((ALLOWED * alike).tolist(), (BASELINE * alike).tolist(), strict=True)
+    return world_over_steps(
+        transitions,
+        RING_STEPS,
+        0,
+        dict(zip(names, pairs, strict=True)),
+        loss=np.tile([0.0, 1.0], (len(SITES), 1)),
+        costs=np.repeat(waste[:, :, None], 2, axis=2),
+        scale=Scale("reward", factor=-1.0),
+        state_names=[f"site ({x:g}, {y:g})" for x, y in SITES],
+        action_names=("stay", "move on"),
+    )

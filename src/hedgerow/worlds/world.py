@@ -10,17 +10,22 @@ parameter choices, a `Golden`. Values are losses in [0, L]; `Scale` converts the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
-from hedgerow.checks import FloatArray
+from numpy.typing import NDArray
+
+from hedgerow.checks import FloatArray, float_array
 from hedgerow.display import text
-from hedgerow.model.cmdp import CMDP
-from hedgerow.model.view import View
+from hedgerow.display.terms import USUAL
+from hedgerow.display.terms import Terms as Terms
+from hedgerow.model.cmdp import CMDP, cmdp_of
+from hedgerow.model.occupancy import checked_loss
+from hedgerow.model.view import Stored, View, refuse_unexpected
 from hedgerow.storage import datafile
 
 FREE = 1e-9
-"""A constraint whose price is at most this is called free, and its world a control."""
+"""A constraint whose price is at most this is called free: it is slack at the optimum."""
 
 
 def price_of(optimum: float, unconstrained: float) -> float:
@@ -74,15 +79,18 @@ class Baseline:
     policy: FloatArray
     """(num_rows,): the action probabilities."""
     costs: FloatArray
-    """(m,): upper bounds of its expected costs, which a learner may be told."""
+    """(m,): upper bounds of its expected costs, which a learner may use."""
 
     def __repr__(self) -> str:
         return text.line("Baseline", text.counted(len(self.policy), "row"), f"costs={text.numbers(self.costs)}")
 
 
 @dataclass(frozen=True, eq=False)
-class WorldDefinition:
+class WorldDefinition(Stored):
     """What a function that builds a world returns, if it wants to say more than a CMDP does.
+
+    It has a data file of its own (`save`, `load`), which an experiment can name like that of a CMDP: `file =
+    "world.npz"`. With it come the world's own loss and its baseline.
 
     Examples:
         >>> import hedgerow as hr
@@ -91,6 +99,8 @@ class WorldDefinition:
         'loss'
     """
 
+    file_kind: ClassVar[str] = "world"
+    called: ClassVar[str] = "world"
     cmdp: CMDP
     """The world itself."""
     loss: FloatArray
@@ -102,6 +112,56 @@ class WorldDefinition:
     None."""
     baseline: Baseline | None = None
     """The baseline policy itself, if the source names one; else None."""
+    terms: Terms = USUAL
+    """What its episodes, its loss and its baseline are called on pages."""
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        meta, arrays = self.cmdp._content()
+        layout, m = self.cmdp.layout, self.cmdp.num_constraints
+        own: dict[str, NDArray[Any]] = {"loss": checked_loss(layout, self.loss)}
+        if self.baseline_thresholds is not None:
+            own["baseline_thresholds"] = float_array("the baseline threshold", self.baseline_thresholds, (m,))
+        if self.baseline is not None:
+            own["baseline.policy"] = float_array("the baseline policy", self.baseline.policy, (layout.num_rows,))
+            own["baseline.costs"] = float_array("the cost of the baseline", self.baseline.costs, (m,))
+        inner = {f"{_INNER}{name}": array for name, array in arrays.items()}
+        return {"cmdp": meta, "scale": asdict(self.scale), "terms": asdict(self.terms)}, inner | own
+
+    @classmethod
+    def _from_content(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> WorldDefinition:
+        refuse_unexpected("metadata", meta, ("cmdp", "scale", "terms"))
+        inner = {name.removeprefix(_INNER): arrays.pop(name) for name in list(arrays) if name.startswith(_INNER)}
+        cmdp, policy = CMDP._from_content(meta["cmdp"], inner), arrays.pop("baseline.policy", None)
+        baseline = None if policy is None else Baseline(policy, arrays.pop("baseline.costs"))
+        budget = arrays.pop("baseline_thresholds", None)
+        made = cls(cmdp, arrays.pop("loss"), Scale(**meta["scale"]), budget, baseline, Terms(**meta["terms"]))
+        refuse_unexpected("arrays", arrays)
+        made._content()  # checks losses, shapes and numbers
+        return made
+
+
+def definition_of(world: Any) -> WorldDefinition | CMDP:
+    """All that runs in `world` depend on; the CMDP itself if there is no loss.
+
+    A world is an object with a CMDP, or one whose `.model` has one, such as a GymWorld with exact scores.
+    """
+    cmdp, model = cmdp_of(world), getattr(world, "model", None)
+    world = model if getattr(model, "cmdp", None) is cmdp else world
+    loss = getattr(world, "loss", None)
+    if loss is None:
+        return cmdp
+    scale, terms = getattr(world, "scale", None), getattr(world, "terms", USUAL)
+    offered = getattr(world, "baseline_thresholds", None), getattr(world, "baseline", None)
+    return WorldDefinition(cmdp, loss, scale if isinstance(scale, Scale) else Scale(), *offered, terms)
+
+
+def read_definition(file: datafile.DataFile, source: str) -> WorldDefinition:
+    """The world in a data file; `source` names it in messages."""
+    return WorldDefinition.from_file(file, source)
+
+
+_INNER = "cmdp."
+"""How the arrays of the CMDP begin in the file of a world."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +196,7 @@ class Golden:
 
     @property
     def is_control(self) -> bool:
-        """Whether the constraint costs nothing: a learner that is good without it is then safe as well."""
+        """Whether the constraint is slack at the optimum: it costs nothing there, but may bind while learning."""
         return is_free(self.price)
 
 
@@ -174,6 +234,8 @@ class World:
     baseline: Baseline | None = None
     """A policy that is known to be safe, for `hr.SOPS(world.view(), ..., baseline=world.baseline)`; None if there is
     none."""
+    terms: Terms = USUAL
+    """What its episodes, its loss and its baseline are called on pages; no part of its hash."""
 
     def __repr__(self) -> str:
         layout, known = self.cmdp.layout, [f"optimum={self.golden.optimum:.6g}"] if self.golden else []

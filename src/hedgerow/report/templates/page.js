@@ -59,7 +59,9 @@
   };
   const draw = (plot) => {
     const { data, layout } = figure(plot.dataset.figure);
+    const tall = layout.meta && layout.meta.height;
     if (printing) Object.assign(layout, { width: 340, height: 225, autosize: false });
+    if (printing && tall) Object.assign(layout, { width: 700, height: tall });
     layout.dragmode = coarse.matches ? false : "zoom";
     if (coarse.matches) { layout.xaxis.fixedrange = true; layout.yaxis.fixedrange = true; }
     if (!plot.dataset.drawn) plot.after(tools(plot));

@@ -27,9 +27,9 @@ from hedgerow.model.episode import Episode
 from hedgerow.model.layout import Layout
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.model.view import View
+from hedgerow.worlds import ev_workday as workday
 from hedgerow.worlds.entries import make
-from hedgerow.worlds.ev import workday
-from hedgerow.worlds.ev.charging import ChargerDays
+from hedgerow.worlds.ev_workday import ChargerDays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,39 +69,17 @@ def _sequence(world: str, prices: str) -> tuple[FloatArray, IntArray]:
     return frozen(losses), frozen(np.repeat(np.arange(len(counts)), counts))
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# The real cars: an environment that plays one real charger-day after another.
-#
-# Charging does not change when a car comes or leaves, so a real day can be played with every policy: only the policy is
-# random. Episode t is the t-th charger-day in the order of dates. Chargers of a date have no order among them and are
-# shuffled by `seed`. After the last day the environment refuses to go on.
-#
-#     >>> cars = RealCars()
-#     >>> policy = Policy(cars.view(), workday.charge_at_once())
-#     >>> cars.play(policy, np.random.default_rng(0)).costs.ravel().tolist()
-#     [0.0, 0.0, 0.0]
-#     >>> cars.remaining
-#     19439
-#
-# The world of the catalogue is made of the same days, but its states forget how the charger came to them. That
-# matters: every charger-day has a car, so a charger that is still empty at B after nobody charged in A will have one
-# in C on 95 % of the days, while the world says 29 %, as after charging in A. Policies that wait lose more here than
-# there:
-#
-#     >>> wait_then_charge = np.array([1, 0, 1, 0, 0, 1, 1, 0, 0, 1.0])  # the optimum: .3159 in the world
-#     >>> found = replayed(wait_then_charge)
-#     >>> round(float(found.losses.mean()), 4), round(float(found.costs.mean()), 3)
-#     (0.3497, 0.029)
-#     >>> round(float(replayed(workday.charge_at_once()).losses.mean()), 4)  # .3935 in the world
-#     0.3943
-
-
 class RealCars:
     """The real charger-days behind the world `ev-workday`, as an environment (`hr.Environment`).
 
     Episode t is the t-th charger-day in the order of dates. What a car does does not depend on when it is charged, so a
     real day answers to every policy, and only the policy's own choices are random. After the last day, playing is
-    refused. Run a learner on it with `hr.simulate(RealCars(), None, learner)`.
+    refused. Run a learner on it with `hr.simulate(RealCars(), learner)`.
+
+    The world of the catalogue is made of the same days, but its states forget how the charger came to them. That
+    matters: every charger-day has a car, so a charger that is still empty at B after no charging in A will have one in
+    C on 95 % of the days, while the world says 29 %, as after charging in A. Policies that wait lose more here than
+    there (`replayed`).
 
     Args:
         world: "ev-workday" or "ev-workday-hard".
@@ -112,7 +90,7 @@ class RealCars:
     Examples:
         >>> import hedgerow as hr
         >>> import numpy as np
-        >>> from hedgerow.worlds.ev.replay import RealCars
+        >>> from hedgerow.worlds.ev_replay import RealCars
         >>> cars = RealCars()
         >>> episode = cars.play(hr.Policy.uniform(cars.view()), np.random.default_rng(0))
         >>> len(episode.rows), cars.remaining
@@ -196,8 +174,8 @@ class Replayed(NamedTuple):
     """Expected loss and cost of a policy on every real charger-day, in the order of the table.
 
     Examples:
-        >>> from hedgerow.worlds.ev import replay, workday
-        >>> replay.replayed(workday.charge_at_once()).losses.shape
+        >>> from hedgerow.worlds import ev_replay, ev_workday
+        >>> ev_replay.replayed(ev_workday.charge_at_once()).losses.shape
         (19440,)
     """
 
@@ -219,10 +197,13 @@ def replayed(policy: ArrayLike, world: str = "ev-workday", prices: str = "carbon
         The losses and costs of all days.
 
     Examples:
-        >>> from hedgerow.worlds.ev import replay, workday
-        >>> found = replay.replayed(workday.charge_at_once())
-        >>> round(float(found.losses.mean()), 4), float(found.costs.mean())
+        >>> from hedgerow.worlds import ev_replay, ev_workday
+        >>> found = ev_replay.replayed(ev_workday.charge_at_once())
+        >>> round(float(found.losses.mean()), 4), float(found.costs.mean())     # .3935 and 0 in the world
         (0.3943, 0.0)
+        >>> found = ev_replay.replayed([1, 0, 1, 0, 0, 1, 1, 0, 0, 1.0])        # its optimum, which waits: .3159 there
+        >>> round(float(found.losses.mean()), 4), round(float(found.costs.mean()), 3)
+        (0.3497, 0.029)
     """
     days, units = workday.days_of(world), workday.site_of(world).units
     rates = workday.daily_rates(world, prices)[days.day]

@@ -1,4 +1,13 @@
-"""Worlds with a Slater margin of your choice, and a combination lock; all ours, with closed forms.
+"""Worlds whose optima have closed forms: the pair behind the paper's lower bound, worlds with a Slater margin of your
+choice, and a combination lock. All but the pair are ours.
+
+**lower-bound-1, lower-bound-2**: who is safe on one has a regret of order sqrt(T) / rho on the other. One step, actions
+a_1 and a_2, Bernoulli costs, threshold 1/2, rewards (1/2, 0), that is losses (1/2, 1). Mean costs:
+
+    instance 1   (1/2 + eps, 1/2 - rho)        instance 2   (1/2, 1/2 - rho)        eps = sqrt(2 / T) / 4 <= rho
+
+With q the probability of a_1 the reward is q / 2. On instance 2 every q is safe, so the optimum is 1/2; on instance 1
+the constraint q (eps + rho) <= rho gives q = rho / (eps + rho). The Slater margin is rho on both (play a_2).
 
 **slater-chain**: one state per layer. The safe action has loss 1 and costs c = (alpha - rho) / L, the risky one has
 loss 0 and costs 1. Always safe costs alpha - rho, so the Slater margin is exactly rho. Each unit of risky play costs
@@ -21,11 +30,13 @@ nothing and a half-opened lock is worth nothing, so the best policy is a coin be
 
     .9^L min(1, (L - 1) / (1 + .9 + ... + .9^(L-1))).
 
-The sum is L - 1 or less from L = 6 on: longer locks are controls.
+The sum is L - 1 or less from L = 6 on: the constraint of longer locks is slack.
 
 Costs are coins with these means, but for the lock. The baseline of the chain and the needle is the best policy that
 keeps half of the margin, that of the lock the best one at half of the budget.
 
+    >>> lower_bound_1(episodes=8, rho=0.25).cmdp.mean_costs.tolist()
+    [[0.625, 0.25]]
     >>> chain = slater_chain(rho=0.5)
     >>> chain.cmdp.mean_costs[0, :2].tolist(), chain.cmdp.thresholds.tolist()
     ([0.125, 1.0], [1.0])
@@ -35,18 +46,23 @@ keeps half of the margin, that of the lock the best one at half of the budget.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.random import PCG64
 
 from hedgerow.checks import FloatArray, IntArray, real_number, whole_number
 from hedgerow.errors import InvalidInput
-from hedgerow.importers.unroll import unroll
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.costs import BernoulliCosts
 from hedgerow.model.layout import Layout
+from hedgerow.worlds.building import world_over_steps
 from hedgerow.worlds.entries import entry
-from hedgerow.worlds.world import Scale, WorldDefinition
+from hedgerow.worlds.world import Baseline, Golden, Scale, WorldDefinition
 
+PAPER = "Stradi et al. 2025"
+ONE_STEP = ("own", "iid", "switching", "cycle", "betrayal", "hidden", "tempting")
+PAIR_LOSS, PAIR_THRESHOLD = (0.5, 1.0), 0.5
 OURS = "ours"
 ALPHA = 1.0
 MOST_CONSTRAINTS = 1_000
@@ -56,8 +72,56 @@ MOST_ACTIONS = 2**16
 
 
 @entry(
+    "lower-bound-1",
+    "the better action costs eps too much: one step, two actions; T sets eps",
+    source=PAPER,
+    adversaries=ONE_STEP,
+)
+def lower_bound_1(*, episodes: int = 16_000, rho: float = 0.25) -> WorldDefinition:
+    return _pair_instance(0.5 + _gap("lower-bound-1", episodes, rho), rho)
+
+
+@entry(
+    "lower-bound-2",
+    "the better action is exactly safe: one step, two actions",
+    source=PAPER,
+    adversaries=ONE_STEP,
+)
+def lower_bound_2(*, episodes: int = 16_000, rho: float = 0.25) -> WorldDefinition:
+    _gap("lower-bound-2", episodes, rho)  # both worlds of the pair accept the same parameters
+    return _pair_instance(0.5, rho)
+
+
+def pair_optimum(name: str, episodes: int, rho: float) -> Golden:
+    """The values above, as losses."""
+    q = rho / (_gap(name, episodes, rho) + rho) if name == "lower-bound-1" else 1.0
+    return Golden(optimum=1.0 - q / 2, unconstrained=0.5, margin=rho, baseline=1.0)
+
+
+def _gap(name: str, episodes: int, rho: float) -> float:
+    """eps for the horizon T = episodes, checked against rho."""
+    eps = 0.25 * math.sqrt(2.0 / whole_number(f"{name}: episodes", episodes, 1))
+    if real_number(f"{name}: rho", rho, 0.0, 0.5) < eps:
+        raise InvalidInput(
+            f"{name}: rho is {rho:g}, below eps = sqrt(2 / episodes) / 4 = {eps:.4g}; the bound needs rho >= eps: "
+            "raise rho or take more episodes"
+        )
+    return eps
+
+
+def _pair_instance(cost_of_reward: float, rho: float) -> WorldDefinition:
+    costs = BernoulliCosts(np.array([[cost_of_reward, 0.5 - rho]]))
+    cmdp = CMDP(Layout((1, 1), 2), [1.0, 1.0], costs, [PAIR_THRESHOLD], action_labels=("a_1", "a_2"))
+    safe = Baseline(np.array([0.0, 1.0]), np.array([0.5 - rho]))
+    return WorldDefinition(cmdp, np.array(PAIR_LOSS), Scale("reward", offset=1.0, factor=-1.0), baseline=safe)
+
+
+# Chains ---------------------------------------------------------------------------------------------------------------
+
+
+@entry(
     "slater-chain",
-    "one state per layer: safe actions are the loss, risky ones cost; its Slater margin is rho",
+    "a chain of Slater margin rho: one state per layer; safe actions are the loss, risky ones cost",
     frozen=(
         {},
         {"rho": 0.5},
@@ -82,7 +146,7 @@ def slater_chain(
 
 @entry(
     "slater-needle",
-    "one state per layer and one safe action in each, another one every time; its Slater margin is rho",
+    "one safe action in every layer: another one each time, one state per layer; its Slater margin is rho",
     frozen=({}, {"rho": 0.5}, {"actions": 20}),
     published={"unconstrained": 0.0, "optimum": 3.870968},
     source=OURS,
@@ -163,21 +227,17 @@ def lock(*, steps: int = 4, actions: int = 3, seed: int = 0) -> WorldDefinition:
     loss = np.zeros((steps, 2, actions))
     loss[-1] = 1.0
     loss[-1, on, right[-1]] = 1.0 - STAYS_ON
-    world = unroll(
+    return world_over_steps(
         transitions,
         steps,
         on,
+        {"right actions": (float(steps - 1), (steps - 1) / 2)},
         loss=loss,
         costs=costs,
-        cost_kind="deterministic",
-        thresholds=[float(steps - 1)],
-        constraint_names=["right actions"],
+        scale=Scale("reward", offset=1.0, factor=-1.0),
         state_names=("on", "off"),
         action_names=[f"action {a}" for a in range(actions)],
     )
-    assert world.loss is not None  # one was given
-    scale = Scale("reward", offset=1.0, factor=-1.0)
-    return WorldDefinition(world.cmdp, world.loss, scale, np.array([(steps - 1) / 2]))
 
 
 def lock_optimum(steps: int) -> float:
