@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
+from hedgerow.importers.tables import TableWorld
+from hedgerow.model.knowledge import Knowledge
 from hedgerow.report.figures import run_results
 
 HOSTILE = "<script>alert(1)</script> [/x] \x1b[31m\u202e"
@@ -52,14 +54,16 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
     policy, uniform = hr.Policy(cmdp, best.policy), hr.Policy.uniform(cmdp)
     mixture = hr.Mixture((0.25, policy), (0.75, uniform))
     learners = {
-        "SVOPS": hr.SVOPS(view, EPISODES, 0.05),
+        "SVOPS": hr.SVOPS(view, EPISODES, 0.05, "paper"),
         "SOPS": hr.SOPS(view, EPISODES, 0.05, "sharp", baseline=safest),
         "CVOPS": hr.CVOPS(view, EPISODES, 0.05, "sharp"),
-        "UOBREPS": hr.UOBREPS(view, EPISODES, 0.05),
+        "BOPS": hr.BOPS(view, EPISODES, 0.05, "sharp", baseline=safest),
+        "COPS": hr.COPS(view, EPISODES, 0.05, "sharp", baseline=safest),
+        "UOBREPS": hr.UOBREPS(view, EPISODES, 0.05, "paper"),
     }
-    run = hr.simulate(cmdp, hr.losses.Fixed(loss), learners["SOPS"], progress=False)
+    run = hr.simulate(cmdp, learners["SOPS"], hr.losses.Fixed(loss), progress=False)
     log = hr.Log.played(cmdp, uniform, 20)
-    seen = hr.Statistics(view, EPISODES, 0.05)
+    seen = hr.learners.Statistics(view, EPISODES, 0.05)
     episode = cmdp.play(uniform, np.random.default_rng(0), loss)
     seen.add(episode)
     seen.optimistic_plan()
@@ -72,10 +76,10 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "layout": layout,
         "cmdp": cmdp,
         "view": view,
-        "table world": hr.TableWorld(cmdp, loss),
+        "table world": TableWorld(cmdp, loss),
         "knowing view": known,
         "knowledge": known.knowledge,
-        "no knowledge": hr.Knowledge(),
+        "no knowledge": Knowledge(),
         "bernoulli": hr.costs.BernoulliCosts(cmdp.mean_costs),
         "deterministic": hr.costs.DeterministicCosts(cmdp.mean_costs),
         "beta": hr.costs.BetaCosts(cmdp.mean_costs + 1.0, cmdp.mean_costs + 1.0),
@@ -97,7 +101,7 @@ def objects(cmdp: hr.CMDP) -> dict[str, Any]:
         "evaluation": hr.occupancy.evaluate(cmdp, policy, loss),
         "run": run,
         "ledger": learners["SOPS"].guarantees(),
-        "void ledger": hr.SVOPS(view, EPISODES, 0.05, confidence_scale=0.5).guarantees(),
+        "void ledger": hr.SVOPS(view, EPISODES, 0.05, "paper", confidence_scale=0.5).guarantees(),
         "promise": learners["SOPS"].guarantees()["safety"],
         "results": results,
         "cell": results.cells[0],

@@ -68,14 +68,14 @@ def test_masked_entries_are_refused() -> None:
 def test_masked_entries_are_refused_at_every_door() -> None:
     layout = hr.Layout((1, 1), 2)
     world = hr.CMDP(layout, [1.0, 1.0])
-    learner = hr.SVOPS(world.view(), 10, 0.1)
+    learner = hr.SVOPS(world.view(), 10, 0.1, "paper")
     learner.plan()
     hidden = np.ma.masked_array([0.5, 0.5], mask=[True, False])
     doors = [
         lambda: hr.CMDP(layout, hidden),
         lambda: hr.Layout((1, 1), 2, row_start=[0, 1, 2], successor=np.ma.masked_array([1, 1], mask=[True, False])),
         lambda: hr.Layout.from_support([np.ma.masked_array([[[True], [True]]], mask=[[[True], [False]]])]),
-        lambda: hr.simulate(world, hidden, hr.SVOPS(world.view(), 10, 0.1)),
+        lambda: hr.simulate(world, hr.SVOPS(world.view(), 10, 0.1, "paper"), hidden),
         lambda: learner.observe(np.ma.masked_array([0], mask=[True]), [0.5]),
         lambda: learner.observe([0], np.ma.masked_array([0.5], mask=[True])),
         lambda: hr.View(layout, np.ma.masked_array([0.5], mask=[True]), ("cost",)),
@@ -207,3 +207,43 @@ def test_whole_numbers_stay_whole() -> None:
     assert not checks.taken(rows, [3.5, 4])
     assert checks.taken(np.zeros((2, 2)), [[1, 2], [3.0, 4]])
     assert rows.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        (7, 7), (np.int64(7), 7), (1e5, 100_000), (np.float64(20), 20), ("100k", 100_000), ("1M", 1_000_000),
+        ("1.5M", 1_500_000), ("0.1K", 100), ("1e5", 100_000), ("1E+2", 100), ("100_000", 100_000), ("19,440", 19_440),
+        (" 2 k ", 2_000), ("2m", 2_000_000),
+    ],
+)  # fmt: skip
+def test_numbers_of_episodes_as_people_write_them(given: object, number: int) -> None:
+    assert checks.num_episodes(given) == number
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        1.5,
+        "1.5",
+        "1.0005k",
+        "k",
+        "",
+        "ten",
+        "-5",
+        "1e400",
+        "1e-3",
+        "5 kk",
+        "0x10",
+        "1/2",
+        True,
+        None,
+        np.nan,
+        np.inf,
+        0,
+        "0",
+    ],
+)
+def test_what_is_no_number_of_episodes_is_refused(given: object) -> None:
+    with pytest.raises(InvalidInput, match="the number of episodes"):
+        checks.num_episodes(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,36 +13,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from small_experiments import own_loss
 from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow import cli
+from hedgerow.commands import episodes_of
 from hedgerow.compiling import cache
 from hedgerow.display import screen
 from hedgerow.experiments import components
 from hedgerow.forecast import preflight
+from nightly import daily
 
 NAME = "lower-bound-1"  # the smallest entry, with a closed form
-COMMANDS = (
-    "demo",
-    "run",
-    "resume",
-    "check",
-    "report",
-    "compare",
-    "learners",
-    "worlds",
-    "adversaries",
-    "costs",
-    "compile",
-    "verify",
-)
+NAMES = [name for commands in cli.COMMANDS.values() for name in commands]
 EXPERIMENT = own_loss("sv-ops", "s-ops", seeds=2, episodes=60)
 
 
-def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(cli.app, arguments)
+def run(*arguments: str, code: int = 0, columns: int | None = None) -> str:
+    result = CliRunner().invoke(cli.app, arguments, env={"COLUMNS": None if columns is None else str(columns)})
     assert result.exit_code == code, result.output
     return result.stdout
 
@@ -190,7 +181,7 @@ def view_file(tmp_path: Path) -> str:
 
 FORECAST = {
     "episodes": int, "delta": float, "lambda_0": float, "baseline": str, "model": dict, "marks": list, "last": dict,
-    "mean": dict, "constraints": list, "worst": str, "rows": list, "wishes": list, "verdict": str,
+    "mean": dict, "constraints": list, "worst": str, "rows": list, "wishes": list, "budget": float, "verdict": str,
 }  # fmt: skip
 
 
@@ -202,8 +193,8 @@ def test_check_of_a_view_as_json(view_file: str) -> None:
     }  # fmt: skip
     assert (shown["kind"], shown["log"], shown["layers"]) == ("view", None, [1, 2, 1])
     assert shown["known"] == [
-        "'delay': the mean costs of 3 rows are known, 3 of them as 0",
-        "'noise': the mean costs of 3 rows are known, 3 of them as 0",
+        "'delay': the mean costs of 3 pairs are known, 3 of them as 0",
+        "'noise': the mean costs of 3 pairs are known, 3 of them as 0",
     ]
     found = shown["forecast"]
     assert {key: type(value) for key, value in found.items()} == FORECAST
@@ -232,6 +223,8 @@ def test_check_of_a_view_for_people(view_file: str) -> None:
         assert word in text
     assert found["verdict"] in text
     assert f"{found['last']['least']:.3f}" in text
+    assert 0.0 < found["budget"] < 1.0
+    assert f"B-OPS leaves up to {100.0 * found['budget']:.1f} % of the run for its account" in " ".join(text.split())
 
 
 def test_check_of_a_world_has_the_same_forecast(tmp_path: Path) -> None:
@@ -239,7 +232,7 @@ def test_check_of_a_world_has_the_same_forecast(tmp_path: Path) -> None:
     assert {key: type(value) for key, value in shown["forecast"].items()} == FORECAST
     assert shown["forecast"]["model"]["transitions"] == "the true ones"
     assert shown["forecast"]["constraints"][0]["baseline_cost"] == pytest.approx(0.6)  # the source's budget
-    assert "rows share" in shown["known"][0]
+    assert "pairs share" in shown["known"][0]
     losses = [choice["loss"] for choice in shown["offline"]["baselines"]]
     assert losses[0] > losses[1] > losses[2] > shown["offline"]["policies"]["optimum"]["loss"]
     text = run("check", "dope-factored", "--no-probe", "-T", "1000")
@@ -289,7 +282,7 @@ def test_what_is_wrong_about_a_view_is_one_line(
 def test_files_of_other_kinds(
     tmp_path: Path, view_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    learner = hr.SVOPS(hr.View.load(view_file), 10, 0.1)
+    learner = hr.SVOPS(hr.View.load(view_file), 10, 0.1, "paper")
     learner.save(tmp_path / "learner.npz")
     assert run_main(monkeypatch, "check", str(tmp_path / "learner.npz")) == 2
     assert "`check` looks at a 'cmdp' or a 'view'" in capsys.readouterr().err
@@ -314,14 +307,14 @@ def test_run_and_resume(experiment: Path, tmp_path: Path) -> None:
     shown = json.loads(run("run", str(experiment), "--out", out, "-j", "1", "--json"))
     assert shown["cells"] == {"total": 4, "skipped": 0, "done": 4, "failed": 0}
     rows = {row["learner"]: row for row in shown["results"]}
-    assert set(rows) == {"sv-ops-paper", "s-ops-paper"}
-    assert rows["s-ops-paper"]["safe"] == rows["s-ops-paper"]["seeds"] == 2
+    assert set(rows) == {"sv-ops-sharpest", "s-ops-sharpest"}
+    assert rows["s-ops-sharpest"]["safe"] == rows["s-ops-sharpest"]["seeds"] == 2
     results = hr.results.open(out)
     regrets = [results.table(cell.id).column("regret")[-1].as_py() for cell in results.cells if "sv-ops" in cell.id]
-    assert rows["sv-ops-paper"]["regret"] == pytest.approx(np.mean(regrets))
+    assert rows["sv-ops-sharpest"]["regret"] == pytest.approx(np.mean(regrets))
     text = run("resume", out)
     assert "0 cells run, 4 finished before" in text
-    assert "sv-ops-paper" in text
+    assert "sv-ops-sharpest" in text
     assert run("resume", out, "--quiet") == ""
 
 
@@ -334,7 +327,7 @@ def test_a_failed_cell_is_exit_code_1_and_says_how_to_repeat_it(
     result = CliRunner().invoke(cli.app, ["run", str(experiment), "--out", out, "-j", "1", "--quiet"])
     assert result.exit_code == 1
     assert result.stdout == ""
-    name = "lower-bound-1__own__s-ops-paper-margin=0.4__T60__seed0"
+    name = "lower-bound-1__own__s-ops-sharpest-margin=0.4__T60__seed0"
     assert f"the cell {name} failed: no policy keeps every cost 0.4 below its threshold" in result.stderr
     assert f"hedgerow resume {out} --backend serial --only {name}" in result.stderr
     assert "Traceback" not in result.stderr
@@ -403,7 +396,7 @@ def test_a_report_is_written(experiment: Path, tmp_path: Path) -> None:
     run("run", str(experiment), "--out", str(out), "-j", "1", "-q")
     page = Path(run("report", str(out)).strip())
     assert page.is_file()
-    assert "sv-ops-paper" in page.read_text()
+    assert "sv-ops-sharpest" in page.read_text()
 
 
 def test_demo_opens_its_results_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +411,7 @@ def test_demo_opens_its_results_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(hr.results, "open", lambda path: opened.append(path) or own_open(path))
     monkeypatch.setattr(groups, "growth_exponent", lambda t, y: fitted.append(t) or own_fit(t, y))
     text = run("demo", "--out", str(tmp_path / "out"), "-j", "1")
-    assert "s-ops-paper" in text
+    assert "s-ops-sharpest" in text
     assert (len(opened), len(fitted)) == (1, 2)
     assert "<h1>Small [and] short</h1>" in (tmp_path / "out" / "report.html").read_text()
 
@@ -433,7 +426,8 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
     assert "episodes/s" in lines[-1]
     for text in (result.stdout, result.stderr):
         assert "\x1b" not in text
-    assert max(map(len, result.stdout.splitlines())) <= screen.PLAIN_WIDTH
+    tables = [line for line in result.stdout.splitlines() if not line.endswith(".")]  # sentences are one line each
+    assert max(map(len, tables)) <= screen.PLAIN_WIDTH
 
 
 # The rest -------------------------------------------------------------------------------------------------------------
@@ -442,11 +436,24 @@ def test_progress_is_plain_lines_on_stderr(experiment: Path, tmp_path: Path) -> 
 def test_worlds_lists_the_whole_catalogue() -> None:
     listed = json.loads(run("worlds", "--json"))
     assert [entry["name"] for entry in listed] == list(hr.worlds.names())
-    text = run("worlds")
+    text = run("worlds", "--verbose")
     for entry in listed:
         assert entry["name"] in text
         assert entry["golden"] is not None
         assert f"{entry['golden']['optimum']:.6f}" in text
+    assert run("worlds", "-v") == text
+
+
+def test_worlds_are_a_line_each_at_80_columns() -> None:
+    listed = json.loads(run("worlds", "--json"))
+    lines = run("worlds", columns=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= len(listed) + 8
+    for entry in listed:
+        (line,) = (line for line in lines if line.split()[:1] == [entry["name"]])
+        assert line.split()[-2:] == [str(entry["steps"]), f"{entry['states']:,}"]
+        assert entry["description"].partition(": ")[0] in line
+    assert len({entry["description"].partition(": ")[0] for entry in listed}) == len(listed)
 
 
 def test_learners_lists_all_of_them() -> None:
@@ -455,7 +462,12 @@ def test_learners_lists_all_of_them() -> None:
     assert listed["s-ops"]["needs_baseline"]
     assert not listed["sv-ops"]["needs_baseline"]
     assert "radii" in listed["s-ops"]["switches"]
-    assert all(name in run("learners") for name in listed)
+    text, whole = run("learners", columns=80), run("learners", "-v")
+    assert all(name in text for name in listed)
+    assert len(text.splitlines()) <= 60
+    for words in ("Sublinear Violation", "Stradi, Castiglioni", "clip_costs"):
+        assert words not in text
+        assert words in whole
 
 
 @pytest.mark.parametrize(("command", "table"), [("adversaries", hr.losses), ("costs", hr.costs)])
@@ -501,22 +513,89 @@ def test_installed_plug_ins_are_listed(tmp_path: Path, monkeypatch: pytest.Monke
         assert "Does little." in run(command)
 
 
-def test_check_looks_at_worlds_of_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", daily("full", nightly="bare"))
+def test_check_looks_at_worlds_of_others(name: str, tmp_path: Path) -> None:
     text = (
         "import hedgerow as hr\ndef bare(width: int = 2):\n    costs = hr.costs.BernoulliCosts([[0.5] * width])\n"
         "    return hr.CMDP(hr.Layout((1, 1), width), [1.0] * width, costs, [0.75])\n"
         "def full(width: int = 2):\n    return bare(width), [0.5] * width\n"
     )
     (tmp_path / "mine.py").write_text(text)
-    for name in ("bare", "full"):
-        found = json.loads(run("check", f"{tmp_path}/mine.py:{name}", "--set", "width=3", "--no-probe", "--json"))
-        assert (found["actions"], found["feasible"]) == (3, True)
-        assert (found["offline"] is None) == (name == "bare")
+    found = json.loads(run("check", f"{tmp_path}/mine.py:{name}", "--set", "width=3", "--no-probe", "--json"))
+    assert (found["actions"], found["feasible"]) == (3, True)
+    assert (found["offline"] is None) == (name == "bare")
 
 
-def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_main(monkeypatch, "--version") == 0
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_version(flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(monkeypatch, flag) == 0
     assert capsys.readouterr().out == f"hedgerow {hr.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("version", "--version"),
+        ("envs", "worlds"),
+        ("Environments", "worlds"),
+        ("algorithms", "learners"),
+        ("agents", "learners"),
+        ("train", "run"),
+        ("WORLDS", "worlds"),
+        ("check_learner", "check-learner"),
+        ("demmo", "demo"),
+    ],
+)
+def test_a_command_that_is_nearly_right(given: str, meant: str) -> None:
+    result = CliRunner().invoke(cli.app, [given], env={"COLUMNS": "100"})
+    assert result.exit_code == 2
+    assert f"there is no command {given!r}; did you mean {meant!r}?" in result.stderr
+
+
+def test_a_command_that_is_far_off_is_answered_with_all_of_them() -> None:
+    result = CliRunner().invoke(cli.app, ["xyz"], env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert f"there is no command 'xyz'; known: {', '.join(NAMES)}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("che", ["check", "check-learner"]),
+        ("check dope", ["dope-factored", "dope-media", "dope-inventory"]),
+        ("check-learner sv", ["sv-ops"]),
+        ("run qui", ["quickstart"]),
+        ("compare h", ["hour"]),
+        ("compare minute --learners s-ops,opt-p", ["s-ops,opt-pess-lp", "s-ops,opt-primal-dual"]),
+        ("compare --worlds lo", ["lower-bound-1", "lower-bound-2", "lock"]),
+        ("run quickstart --backend s", ["serial"]),
+        ("resume out", []),  # left to the shell, which completes files
+    ],
+)
+def test_the_shell_completes_names(words: str, completed: list[str]) -> None:
+    typed = ["hedgerow", *words.split()]
+    asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1), "_HEDGEROW_COMPLETE": "complete_bash"}
+    result = CliRunner().invoke(cli.app, [], prog_name="hedgerow", env=asked)
+    assert (result.exit_code, result.stdout.split()) == (0, completed)
+
+
+def test_completion_is_offered_under_the_name_of_the_program() -> None:
+    # The shell is the parent of the program: bash would replace itself by a single command.
+    command = ["bash", "-c", f"{sys.executable} -m hedgerow --show-completion; exit $?"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "complete -o default -F _hedgerow_completion hedgerow" in result.stdout
+    assert "_HEDGEROW_COMPLETE=" in result.stdout
+
+
+def test_completion_needs_no_compiler() -> None:
+    script = (
+        "import atexit, sys\nfrom hedgerow import cli\nsys.argv = ['hedgerow']\n"
+        "atexit.register(lambda: print(*[n for n in ('numba', 'scipy', 'pyarrow') if n in sys.modules]))\ncli.main()"
+    )
+    asked = {"COMP_WORDS": "hedgerow check lower", "COMP_CWORD": "2", "_HEDGEROW_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **asked})
+    assert result.stdout.splitlines() == ["lower-bound-1", "lower-bound-2", ""]
 
 
 def test_help_is_light() -> None:
@@ -529,13 +608,26 @@ def test_help_is_light() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    for command in COMMANDS:
+    for command in NAMES:
         assert command in result.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["", *NAMES])
 def test_every_command_explains_itself(command: str) -> None:
-    assert "Usage" in run(command, "--help")
+    text = run(*command.split(), "--help", columns=80)
+    assert "Usage: " in text
+    assert "<bool>" not in text  # a flag takes no value
+    assert re.search(r"--help +-h +Show", text)
+    assert max(map(len, text.splitlines())) <= 80
+    assert run(*command.split(), "-h", columns=80) == text
+
+
+def test_help_is_shown_as_it_is_written() -> None:
+    """Brackets are no markup, and a paragraph has no line breaks of its own."""
+    text = run("report", "--help", columns=200)
+    assert "(needs hedgerow[figures])" in text
+    assert "It is one HTML file that needs no network. With --figures, the figures are also drawn into files." in text
+    assert " or took too long before the first; 2 if the request cannot be met; " in run("run", "--help", columns=250)
 
 
 def test_compile_says_what_it_does() -> None:
@@ -562,3 +654,14 @@ def test_compiled_code_that_cannot_be_removed_is_exit_code_1(tmp_path: Path, mon
     result = CliRunner().invoke(cli.app, ["compile", "--clean"])
     assert (result.exit_code, result.stdout) == (1, f"removed 0 files, 0.0 MB, from {tmp_path}\n")
     assert result.stderr == f"hedgerow: 1 files could not be removed from {tmp_path}\n"
+
+
+@pytest.mark.parametrize("written", ["24", "0.024k", "2.4e1"])
+def test_numbers_of_episodes_as_people_write_them(written: str) -> None:
+    assert episodes_of(written) == 24
+
+
+@pytest.mark.parametrize("written", ["1.5", "-3", "k", "", "0"])
+def test_other_numbers_of_episodes_are_refused(written: str) -> None:
+    with pytest.raises(typer.BadParameter, match="number of episodes"):
+        episodes_of(written)

@@ -13,6 +13,7 @@ import pytest
 from hedgerow import compiling
 from hedgerow.compiling import cache as kernel_cache
 from hedgerow.compiling import kernels
+from parsed import nodes
 
 CALLEE = "from probe.compiling.kernels import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {number}\n"
 CALLER = (
@@ -198,6 +199,6 @@ MOST_ARGUMENTS = 10
 
 @pytest.mark.parametrize("file", sorted(Path(compiling.__file__).parents[1].rglob("*.py")), ids=lambda file: file.name)
 def test_a_kernel_takes_few_arguments(file: Path) -> None:
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes(file.read_text()):
         if isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(each) for each in node.decorator_list):
             assert len(node.args.args) <= MOST_ARGUMENTS, f"{node.name}: hand over a bundle"

@@ -8,8 +8,11 @@ import importlib.util
 import re
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tools.docs import blocks, fences
 
 # Every symbol of the paper's sections 2 and 3 that has a row in docs/notation.md.
 SYMBOLS = """
@@ -19,6 +22,8 @@ SYMBOLS = """
 """
 
 ROOT = Path(__file__).resolve().parent.parent
+DEAR = ("docs/sweeps.md", "docs/own-learner.md", "docs/results.md", "docs/real-loop.md")
+"""Pages whose blocks take 4 to 14 seconds of processor time"""
 
 
 def load_tool() -> types.ModuleType:
@@ -43,7 +48,22 @@ def test_named_sources_exist(name: str) -> None:
     assert list(docs.unknown_names(ROOT / name)) == []
 
 
-@pytest.mark.parametrize("file", docs.markdown_files(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def pages() -> list[Any]:
+    """All pages; those that start many processes are read by `make test`, and run by `make nightly` and `make docs`."""
+    return [
+        pytest.param(file, id=name, marks=[pytest.mark.nightly] if name in DEAR else [])
+        for file in docs.markdown_files()
+        for name in [file.relative_to(ROOT).as_posix()]
+    ]
+
+
+@pytest.mark.parametrize("name", DEAR)
+def test_blocks_are_right(name: str) -> None:
+    found = [mistake for block in fences.blocks(ROOT / name) for mistake in blocks.mistakes(block)]
+    assert found == []
+
+
+@pytest.mark.parametrize("file", pages())
 def test_blocks_are_right_and_run(file: Path, request: pytest.FixtureRequest) -> None:
     if "hr.save_figure(" in file.read_text(encoding="utf-8"):
         request.getfixturevalue("chromium")  # skips the page where no browser can draw
@@ -84,6 +104,21 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     assert [re.search(r"hedgerow \w+|make \w+", found).group() for found in docs.unknown_commands(page)] == [
         "hedgerow dance",
         "make nothing",
+    ]
+
+
+def test_links_to_what_is_built_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link leads to a file of the repository: not to a page that only the site has, and never into out/."""
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    for folder in ("docs", "out"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "out" / "site.html").touch()
+    page = tmp_path / "docs" / "page.md"
+    page.write_text("[a](../out/site.html) [b](api/world.md) [c](gallery.md) [d](page.md)\n")
+    assert list(docs.broken_links(page)) == [
+        "docs/page.md: the link ../out/site.html leads to what a command makes, not to a file of the repository",
+        "docs/page.md: the link api/world.md leads nowhere",
+        "docs/page.md: the link gallery.md leads nowhere",
     ]
 
 

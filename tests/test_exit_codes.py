@@ -40,12 +40,13 @@ CASES: dict[str, tuple[int, str]] = {
     "check lower-bound-1 --no-probe": (DONE, ""),
     "check {here}/world.npz --no-probe": (DONE, ""),
     "compile --where": (DONE, ""),
+    "journal show sqlite:///{here}/site.db site": (DONE, ""),
     # Not done
     "learners nobody": (REFUSED, "nobody"),
     "worlds nowhere": (REFUSED, "nowhere"),
     "adversaries nobody": (REFUSED, "nobody"),
     "costs nothing": (REFUSED, "nothing"),
-    "nothing": (REFUSED, "No such command"),
+    "nothing": (REFUSED, "there is no command 'nothing'"),
     "run": (REFUSED, "--list"),
     "run nowhere": (REFUSED, "cannot read the experiment nowhere"),
     "run {here}/tiny.toml --out {here}/finished": (REFUSED, "holds results already"),
@@ -72,6 +73,10 @@ CASES: dict[str, tuple[int, str]] = {
     "check {here}/infeasible.npz --no-probe": (FAILED, ""),
     "check lower-bound-1 --set nothing=1": (REFUSED, "nothing"),
     "compile --only nothing": (REFUSED, "nothing"),
+    "journal verify sqlite:///{here}/site.db nothing": (REFUSED, "no journal 'nothing'"),
+    "journal show sqlite:///{here}/none.db site": (REFUSED, "no database"),
+    "serve sqlite:///{here}/none.db site": (REFUSED, "no database"),
+    "serve sqlite:///{here}/site.db site --host 0.0.0.0": (REFUSED, "HEDGEROW_TOKEN"),
     "check-learner sv-ops --limit 0": (REFUSED, "must be positive"),
     "verify --quick --only T99": (REFUSED, "T99"),
     "verify --quick --out {here}/file": (REFUSED, "file"),
@@ -92,6 +97,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world.save(folder / "damaged.npz")
     spoil(folder / "damaged.npz")
     world.with_thresholds([0.0] * world.num_constraints).save(folder / "infeasible.npz")
+    hr.Journal.create(f"sqlite:///{folder}/site.db", "site", hr.SVOPS(world, 10)).close()
     return folder
 
 
@@ -102,12 +108,12 @@ def spoil(path: Path) -> None:
 
 
 def test_every_command_is_here() -> None:
-    """In both columns; of `verify` and `check-learner` the work itself takes long and has tests of its own."""
+    """In both columns; the work of `verify`, `check-learner` and `serve` takes long and has tests of its own."""
     commands = set(get_command(cli.app).commands)  # type: ignore[attr-defined]
     done, undone = (
         {case.split()[0] for case, (code, _) in CASES.items() if (code == DONE) == is_done} for is_done in (True, False)
     )
-    assert commands - done == {"verify", "check-learner"}
+    assert commands - done == {"verify", "check-learner", "serve"}
     assert commands - undone == set()
 
 

@@ -43,13 +43,13 @@ def recorded(path: Path, only: str) -> dict[str, dict[str, str]]:
 
 def test_a_slice_repeated_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = recorded(tmp_path / "golden.json", SLICE)
-    assert len(found) == 7  # the uniform policy has no compiled loop
+    assert len(found) == 8  # four learners, both ways
     for name, digests in found.items():
         groups = {re.sub(r"half \d: ", "", array).partition(".")[0] for array in digests}
         assert groups >= {"state", "curve", "comparator", "policy"}, name
     capsys.readouterr()
     assert golden.main(["check", str(tmp_path / "golden.json"), "--only", SLICE]) == 0
-    assert "7 runs, 0 not the same, 0 not run" in capsys.readouterr().out
+    assert "8 runs, 0 not the same, 0 not run" in capsys.readouterr().out
 
 
 def test_a_changed_bit_is_seen(
@@ -58,7 +58,7 @@ def test_a_changed_bit_is_seen(
     recorded(tmp_path / "golden.json", ONE)
     own = golden.digests
 
-    def flipped(learner: Any, *halves: hr.Run) -> Any:
+    def flipped(learner: Any, *halves: hr.results.Run) -> Any:
         learner.state_arrays()["log_weight"].view(np.uint8)[0] ^= 1
         return own(learner, *halves)
 

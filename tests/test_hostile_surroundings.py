@@ -42,6 +42,23 @@ def refused(*arguments: str, **options: object) -> str:
     return error
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """The errors of a command that runs in this process, where nothing is asked of the process itself."""
+
+    def run(*arguments: str, code: int = 2) -> str:
+        monkeypatch.setattr(sys, "argv", ["hedgerow", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert stop.value.code == code
+        error = capsys.readouterr().err
+        assert error.count("\n") <= 1, error
+        assert not code or (error.startswith("hedgerow: ") and len(error) < 600), error
+        return error
+
+    return run
+
+
 def closing(*numbers: int) -> Callable[[], None]:
     """What a shell does for `>&-`."""
 
@@ -91,6 +108,7 @@ def test_a_reader_that_has_gone_needs_no_words() -> None:
         os.close(writing)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path(FULL).exists(), reason="there is no /dev/full here")
 def test_messages_that_nobody_can_read_do_not_end_a_sweep(experiment: Path, tmp_path: Path) -> None:
     with open(FULL, "w") as full:
@@ -101,6 +119,7 @@ def test_messages_that_nobody_can_read_do_not_end_a_sweep(experiment: Path, tmp_
     assert len(results.open(tmp_path / "full").done) == len(results.open(tmp_path / "closed").done) == 1
 
 
+@pytest.mark.nightly
 def test_what_is_printed_never_ends_up_in_a_file(experiment: Path, tmp_path: Path) -> None:
     calm, odd = tmp_path / "calm", tmp_path / "odd"
     hedgerow("run", str(experiment), "--out", str(calm), "-j", "1", code=0)
@@ -110,6 +129,7 @@ def test_what_is_printed_never_ends_up_in_a_file(experiment: Path, tmp_path: Pat
     assert (odd / "cells" / name).read_bytes() == (calm / "cells" / name).read_bytes()
 
 
+@pytest.mark.nightly  # what is printed of such names: test_hostile_names.py
 def test_names_that_are_no_text(experiment: Path, tmp_path: Path) -> None:
     out = os.fsencode(tmp_path) + b"/\xff\xfe"
     done = hedgerow("run", str(experiment), "--out", os.fsdecode(out), "-j", "1", code=0)
@@ -168,6 +188,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_sweep(experiment: Path, small_d
 # Files that are none --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_fifos_do_not_keep_us_waiting(experiment: Path, directory: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -183,29 +204,28 @@ def test_fifos_do_not_keep_us_waiting(experiment: Path, directory: Path, tmp_pat
         assert "it is not a regular file" in refused(command, str(directory))
 
 
-def test_nul_characters(experiment: Path, directory: Path) -> None:
+def test_nul_characters(experiment: Path, directory: Path, told: Callable[..., str]) -> None:
     experiment.write_text(EXPERIMENT.replace('name = "lower-bound-1"', 'file = "a\\u0000b"'))
-    assert "no file can have this name" in refused("run", str(experiment), "--cells")
+    assert "no file can have this name" in told("run", str(experiment), "--cells")
     experiment.write_bytes(EXPERIMENT.encode() + b"\0")
-    assert "is not valid TOML" in refused("run", str(experiment), "--cells")
+    assert "is not valid TOML" in told("run", str(experiment), "--cells")
     manifest = (directory / "manifest.json").read_text()
     (directory / "manifest.json").write_text(manifest.replace('"source_folder": "', '"source_folder": "\\u0000'))
-    assert "names have no NUL characters" in refused("resume", str(directory))
+    assert "names have no NUL characters" in told("resume", str(directory))
 
 
-def test_a_strange_manifest(directory: Path) -> None:
+def test_a_strange_manifest(directory: Path, told: Callable[..., str]) -> None:
     (directory / "manifest.json").write_bytes(b"[" * 100_000)
     for command in ("resume", "report"):
-        assert "is no manifest of hedgerow results" in refused(command, str(directory))
+        assert "is no manifest of hedgerow results" in told(command, str(directory))
 
 
-def test_a_damaged_cell(directory: Path) -> None:
+def test_a_damaged_cell(directory: Path, told: Callable[..., str]) -> None:
     (cell,) = (directory / "cells").iterdir()
     blob = cell.read_bytes()
     cell.write_bytes(blob[:-30] + bytes([blob[-30] ^ 8]) + blob[-29:])
-    assert "its checksum does not fit its content; remove it, or run" in refused("report", str(directory))
-    done = hedgerow("resume", str(directory), "-j", "1", "-q", code=0)
-    assert done.stderr.count("\n") == 1
-    assert f"{cell} is corrupt: its checksum does not fit its content; its cell runs again" in done.stderr
+    assert "its checksum does not fit its content; remove it, or run" in told("report", str(directory))
+    error = told("resume", str(directory), "-j", "1", "-q", code=0)
+    assert f"{cell} is corrupt: its checksum does not fit its content; its cell runs again" in error
     assert cell.read_bytes() == blob
-    assert hedgerow("resume", str(directory), "-j", "1", "-q", code=0).stderr == ""
+    assert told("resume", str(directory), "-j", "1", "-q", code=0) == ""

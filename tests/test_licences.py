@@ -74,7 +74,7 @@ def test_every_entry_names_something_and_has_a_licence() -> None:
         assert by
     for folder in (name for name in table("In the packages") if name.endswith("/")):
         suffixes = {path.suffix for path in (ROOT / folder).rglob("*") if path.is_file()}
-        assert suffixes <= {".svg", ".json", ".toml", ".parquet"}, folder
+        assert suffixes <= {".csv", ".svg", ".json", ".toml", ".parquet"}, folder
 
 
 def test_every_module_with_worlds_says_what_is_not_ours() -> None:

@@ -11,7 +11,7 @@ nbformat = pytest.importorskip("nbformat", reason="needs nbformat, nbclient and 
 nbclient = pytest.importorskip("nbclient", reason="needs nbformat, nbclient and ipykernel")
 pytest.importorskip("ipykernel", reason="needs nbformat, nbclient and ipykernel")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly  # it starts a kernel of Jupyter; what is shown there: test_output.py
 
 SETUP = """
 import time
@@ -29,10 +29,10 @@ class Slow:
         pass
 
 world = hr.worlds.make("lower-bound-1").cmdp
-hr.simulate(world, hr.losses.IID(), hr.SVOPS(world.view(), 5, 0.05), step_wise=True)
+hr.simulate(world, hr.SVOPS(world.view(), 5, 0.05), hr.losses.IID(), step_wise=True)
 """
-LONG = "run = hr.simulate(world, Slow(), hr.SVOPS(world.view(), 250, 0.05))"
-QUICK = "run = hr.simulate(world, hr.losses.IID(), hr.SVOPS(world.view(), 50, 0.05))"
+LONG = "run = hr.simulate(world, hr.SVOPS(world.view(), 250, 0.05), Slow())"
+QUICK = "run = hr.simulate(world, hr.SVOPS(world.view(), 50, 0.05), hr.losses.IID())"
 SHOWN = "run"
 STOPPED = """
 class Broken(Slow):
@@ -41,7 +41,7 @@ class Broken(Slow):
             raise RuntimeError("enough")
         return super().loss(episode)
 try:
-    hr.simulate(world, Broken(), hr.SVOPS(world.view(), 250, 0.05))
+    hr.simulate(world, hr.SVOPS(world.view(), 250, 0.05), Broken())
 except RuntimeError:
     pass
 """

@@ -125,7 +125,7 @@ def test_much_of_everything_is_cut_and_counted() -> None:
     assert "20 more actions, not shown" in check(many).text
     view = check(cmdp.view())
     assert len(view.tables[0]) == 13
-    seen = check(hr.Statistics(cmdp.view(), 10, 0.05).estimates)
+    seen = check(hr.learners.Statistics(cmdp.view(), 10, 0.05).estimates)
     assert "and 1,585 more pairs" in seen.text
     assert "and 9 more constraints, not shown" in seen.text
 
@@ -149,7 +149,9 @@ def test_a_run_says_its_scores_and_whether_it_was_safe(hostile: dict[str, Any], 
     assert shown.column("safe so far")[-1] == ("yes" if run.safe[-1] else "no")
     assert ("not safe: " in shown.text) == (not run.safe[-1])
     assert shown.column("constraint", 1) == ["delay", visible(HOSTILE)]
-    unsafe = hr.simulate(middling["cmdp"], hr.losses.IID(), hr.SVOPS(middling["view"], 200, 0.05), progress=False)
+    unsafe = hr.simulate(
+        middling["cmdp"], hr.SVOPS(middling["view"], 200, 0.05, "paper"), hr.losses.IID(), progress=False
+    )
     assert f"not safe: {unsafe.unsafe[-1]} episodes" in check(unsafe).text
 
 
@@ -163,7 +165,7 @@ def test_a_run_without_a_model_shows_what_was_observed(hostile: dict[str, Any]) 
         def play(self, policy: Any, rng: np.random.Generator) -> hr.Episode:
             return world.play(policy, rng)
 
-    shown = check(hr.simulate(Outside(), None, hr.SVOPS(world.view(), 20, 0.05), progress=False))
+    shown = check(hr.simulate(Outside(), hr.SVOPS(world.view(), 20, 0.05, "paper"), progress=False))
     assert "observed loss" in shown.tables[0][0]
     assert "nothing is scored" in shown.text
 
@@ -190,7 +192,7 @@ def test_a_ledger_shows_promises_and_what_they_rest_on(hostile: dict[str, Any]) 
     assert shown.column("status") == ["holds"] * len(ledger)
     assert shown.column("by") == [promise.source for promise in ledger]
     assert "void: confidence_scale = 0.5 < 1" in check(hostile["void ledger"]).text
-    told = hr.SVOPS(hostile["knowing view"], 60, 0.05).guarantees()
+    told = hr.SVOPS(hostile["knowing view"], 60, 0.05, "paper").guarantees()
     assert told.assumptions
     assert all(f"rests on: {visible(words)}" in check(told).text for words in told.assumptions)
 
@@ -219,7 +221,7 @@ def test_a_world_tells_constraints_and_knowledge(hostile: dict[str, Any]) -> Non
     assert shown.column("threshold") == ["0.75", "1.5"]
     assert "costs: bernoulli" in shown.text
     known = check(hostile["knowing view"])
-    assert "known beforehand: the transitions of 6 of 6 rows are known" in known.text
+    assert "known beforehand: the transitions of 6 of 6 pairs are known" in known.text
     assert "no constraints" in check(hr.CMDP(hr.Layout((1, 1), 2), [1.0, 1.0])).text
     world = hr.worlds.make("dope-media")
     assert "dope-media: " in check(world).text

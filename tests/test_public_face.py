@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import types
@@ -35,7 +36,8 @@ def test_public_names_are_what_they_are_called() -> None:
     assert hr.losses.__name__ == "hedgerow.losses"
     assert isinstance(hr.worlds, types.ModuleType)
     assert callable(hr.unroll)
-    assert callable(hr.unroll_gymnasium)
+    assert hr.results.Run.__name__ == "Run"
+    assert hr.learners.Statistics.__name__ == "Statistics"
     assert hr.__version__.split(".")[0].isdigit()
 
 
@@ -49,6 +51,21 @@ def test_type_checkers_see_the_same_names() -> None:
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'Lay0ut'; did you mean Layout"):
         hr.Lay0ut  # noqa: B018
+    for name in ("Sops", "S_OPS", "sops"):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'; did you mean SOPS\?$"):
+            getattr(hr, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "confidence", "costs", "errors", "field", "forecast", "gym", "hooks", "learners", "losses", "occupancy",
+        "offline", "projection", "results", "worlds",
+    ],
+)  # fmt: skip
+def test_dir_shows_public_names_alone(name: str) -> None:
+    module = getattr(hr, name) if name in dir(hr) else importlib.import_module(f"hedgerow.{name}".rstrip("."))
+    assert sorted(dir(module)) == sorted(module.__all__)
 
 
 def test_import_is_light() -> None:

@@ -152,7 +152,7 @@ def test_pins_are_exact_and_say_nothing_of_where_they_come_from() -> None:
 
 def test_developers_tools_are_groups_and_users_see_none_of_them() -> None:
     extras, dev = ABOUT["project"]["optional-dependencies"], set(groups("dev"))
-    assert set(extras) == {"dask", "figures", "gym"}
+    assert set(extras) == {"dask", "figures", "gym", "journal", "serve", "tensorboard"}
     for name in ("install", "test", "lint", "docs", "bench"):
         assert set(groups(name)) <= dev
     assert any(one.startswith("pip>=25.1") for one in groups("install"))  # the first that knows groups

@@ -15,7 +15,7 @@ from hedgerow.display.text import visible
 from shown_objects import HOSTILE, labelled_world, many_labels, objects
 
 LONGEST = 200
-WITHOUT_OBJECTS = {"CostDistribution", "Environment", "Learner"}
+WITHOUT_OBJECTS = {"CostDistribution", "Environment", "Journal", "Learner"}
 """Abstract: what derives from them, or fits them, is among the objects."""
 
 

@@ -97,7 +97,7 @@ def test_importing_the_package_changes_no_handler() -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # of a command: test_commands_end_with_the_code_of_the_signal
 @posix
 def test_tests_pass_where_ctrl_c_is_ignored() -> None:
     """`make test &` in a shell that is not interactive: the tests of signals are run again like that."""

@@ -1,7 +1,7 @@
 """The kernels mean the same compiled and as plain Python: unit tests pass in both modes, and whole runs agree.
 
-`make test` runs everything compiled. This runs the fast tests of kernels, and short runs of every learner, once more in
-an interpreter with NUMBA_DISABLE_JIT=1; by hand:
+`make test` runs everything compiled, and short runs of every learner once more in an interpreter with
+NUMBA_DISABLE_JIT=1; `make nightly` also the tests of kernels; by hand:
 
     NUMBA_DISABLE_JIT=1 python -m pytest tests/confidence tests/planning tests/projection
 
@@ -35,11 +35,17 @@ CLOSE = 1e-12
 RANDOM_ORDER = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # whole runs in both modes: below
 def test_the_kernel_tests_pass_as_plain_python() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [sys.executable, "-m", "pytest", *RANDOM_ORDER, *(str(TESTS / name) for name in KERNEL_TESTS)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *RANDOM_ORDER,
+        *(str(TESTS / name) for name in KERNEL_TESTS),
+    ]
     outcome = subprocess.run(
         command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -67,7 +73,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[np.ndarray
 
 
 def test_whole_runs_agree(both: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    assert len({name.partition(":")[0] for name in both}) == 10  # learners and presets
+    assert len({name.partition(":")[0] for name in both}) == 14  # learners and presets
     for name, (compiled, plain) in both.items():
         assert compiled.dtype == plain.dtype, name
         if compiled.dtype.kind == "f":

@@ -24,7 +24,7 @@ def runs() -> dict[str, np.ndarray]:
     found = {}
     for preset in ("paper", "sharp"):
         for name, learner in _learners(world, preset).items():
-            run = hr.simulate(world, losses, learner, seed=3, progress=False, marks="all", audit=True)
+            run = hr.simulate(world, learner, losses, seed=3, progress=False, marks="all", audit=True)
             found |= {f"{name} {preset}: {key}": value for key, value in _arrays(run).items()}
             found[f"{name} {preset}: policy"] = np.array(learner.policy)
     return found
@@ -39,6 +39,8 @@ def _learners(world: hr.CMDP, preset: str) -> dict[str, Any]:
         "s-ops, all pairs": hr.SOPS(view, EPISODES, 0.05, preset, 5, joint_cost=False, **safe),
         "cv-ops": hr.CVOPS(view, EPISODES, 0.05, preset, 5),
         "uob-reps": hr.UOBREPS(view, EPISODES, 0.05, preset, 5),
+        "b-ops": hr.BOPS(view, EPISODES, 0.05, preset, 5, **safe),
+        "c-ops": hr.COPS(view, EPISODES, 0.05, preset, 5, **safe),
     }
 
 

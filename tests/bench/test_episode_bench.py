@@ -36,7 +36,7 @@ def world() -> BenchWorld:
 @pytest.fixture
 def learner(world: BenchWorld) -> MirrorLearner:
     made = SVOPS(world.cmdp.view(), 3_000, 0.01, "sharp")
-    Simulation(world.cmdp, world.loss, made, 0, episodes=600).finish()
+    Simulation(world.cmdp, made, world.loss, 0, episodes=600).finish()
     return made
 
 
@@ -154,7 +154,7 @@ def test_an_inexact_peer_says_so(recorded: Recorded) -> None:
 
 def test_search_of_cvops_does_not_end(world: BenchWorld) -> None:
     searching = our_learners(world, 3_000)["CV-OPS, phase 1"]
-    Simulation(world.cmdp, world.loss, searching, 0).finish()
+    Simulation(world.cmdp, searching, world.loss, 0).finish()
     assert searching.phase == 1  # type: ignore[attr-defined]
 
 

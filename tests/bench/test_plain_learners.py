@@ -31,7 +31,7 @@ def world() -> BenchWorld:
 def warmed(world: BenchWorld, episodes: int = WARM_UP) -> SVOPS:
     learner = SVOPS(world.cmdp.view(), 3 * WARM_UP, 0.01, "sharp")
     if episodes:
-        Simulation(world.cmdp, world.loss, learner, 0, episodes=episodes).finish()
+        Simulation(world.cmdp, learner, world.loss, 0, episodes=episodes).finish()
     return learner
 
 

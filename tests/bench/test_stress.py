@@ -20,22 +20,24 @@ from bench.trials import offenders
 from hedgerow.projection.certificate import certify
 from hedgerow.projection.problem import ProjectionResult, ProjectionStatus
 from hedgerow.projection.solve import project
+from nightly import daily
 
-SLICE = Stress(count=1_000, first=0, processes=2)
-
+SLICE = Stress(count=100, first=0, processes=2)
 
 # The runs ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_thousand_hard_problems_get_the_right_answer() -> None:
-    trials = SLICE.run()
+@pytest.mark.parametrize("count", daily(100, nightly=1_000))
+def test_hard_problems_get_the_right_answer(count: int) -> None:
+    some = dataclasses.replace(SLICE, count=count)
+    trials = some.run()
     assert offenders(trials) == []
-    assert [trial.seed for trial in trials] == list(SLICE.seeds)
-    rows = SLICE.figures(trials)
+    assert [trial.seed for trial in trials] == list(some.seeds)
+    rows = some.figures(trials)
     assert [row.family for row in rows] == list(Stress.families)  # every family occurs
-    assert all(row.instances >= 10 for row in rows)
-    assert sum(row.instances for row in rows) == SLICE.count
+    assert all(row.instances >= count // 100 for row in rows)
+    assert sum(row.instances for row in rows) == count
     expected = {row.family: (0, row.instances) if row.family == "infeasible" else (row.instances, 0) for row in rows}
     assert {row.family: (row.solved, row.infeasible) for row in rows} == expected
 

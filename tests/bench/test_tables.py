@@ -44,7 +44,7 @@ def test_contenders_that_did_not_run_or_were_inexact_are_told() -> None:
         common | {"contender": "absent", "status": "not installed (x)", "time": None, "factor": None},
     ]
     assert tables.contenders({"figures": figures}).splitlines() == [
-        "| contender | w: 45 triples |",
+        "| contender | w: 45 transitions |",
         "| --- | --- |",
         "| SV-OPS | 2.00 ms (1 - 4) |",
         "| rough | 2.00 ms (1 - 4), 12x, inexact |",
@@ -104,7 +104,7 @@ def test_calls_stand_in_a_table_with_their_goals() -> None:
         common | {"world": "two", "triples": 240, "inside": None, "asked": None, "verdict": ""},
     ]
     assert tables.calls({"figures": figures}).splitlines() == [
-        "| call | asked | one: 45 triples | two: 240 triples |",
+        "| call | target | one: 45 transitions | two: 240 transitions |",
         "| --- | --- | --- | --- |",
         "| SV-OPS: `plan + observe` | <= 45.0 us | 20.0 us (10 - 40), 8.00 us inside, met | 20.0 us (10 - 40) |",
     ]

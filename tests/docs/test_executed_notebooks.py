@@ -12,6 +12,7 @@ import pytest
 from tools.docs import notebooks
 
 SAMPLE = Path(__file__).parent / "sample_notebook.py"
+SCRIPTS = sorted((Path(__file__).resolve().parents[2] / "docs" / "notebooks").glob("*.py"))
 
 
 @pytest.fixture
@@ -92,3 +93,18 @@ def test_a_failing_notebook_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(notebooks.NotebookError, match=r"bad\.py, cell 1, line 2: ZeroDivisionError"):
         notebooks.rendered(file, tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_repository_keeps_every_notebook_executed(script: Path) -> None:
+    """Its cells are those of the script, and every code cell has run, in order and without an error."""
+    book = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    nbformat.validate(book)
+    shown = [(cell.cell_type, cell.source) for cell in book.cells]
+    written = [(cell.kind, cell.source) for cell in notebooks.cells(script.read_text(encoding="utf-8"))]
+    assert shown == written, "run: python tools/write_notebooks.py"
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert {output.output_type for cell in code for output in cell.outputs} == {
+        "stream", "execute_result", "display_data",
+    }  # fmt: skip

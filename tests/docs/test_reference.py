@@ -14,13 +14,19 @@ from tools.docs.commands import hedgerow_command
 
 MODULES = (
     "confidence", "costs", "errors", "field", "learners", "losses", "occupancy", "offline", "projection", "results",
-    "worlds", "gym",
+    "worlds", "gym", "hooks",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     return {page.file: reference.markdown(page) for page in PAGES}
+
+
+HANDED_OUT = (
+    "hedgerow.importers.tables.TableWorld", "hedgerow.model.knowledge.Knowledge", "hedgerow.model.policy.Actions",
+)  # fmt: skip
+"""Classes without a public name of their own that the reference explains as well."""
 
 
 def required() -> dict[str, object]:
@@ -34,7 +40,7 @@ def required() -> dict[str, object]:
             value = getattr(module, member)
             if id(value) not in taken or isinstance(value, types.MethodType):
                 found[f"hedgerow.{name}.{member}"] = value
-    return found
+    return found | dict.fromkeys(HANDED_OUT)
 
 
 def test_every_public_name_appears_once(pages: dict[str, str]) -> None:
@@ -48,7 +54,7 @@ def test_every_public_name_appears_once(pages: dict[str, str]) -> None:
 def test_signature_members_and_links(pages: dict[str, str]) -> None:
     text = pages["learners.md"]
     section = text[text.index("{ #hedgerow.SOPS }") : text.index("{ #hedgerow.CVOPS }")]
-    assert "class hedgerow.SOPS(\n    view: View,\n    episodes: int | None," in section
+    assert "class hedgerow.SOPS(\n    view: View | Any,\n    episodes: int | None," in section
     assert "    *,\n    baseline: " in section
     assert "### guarantees { #hedgerow.SOPS.guarantees }" in section
     assert "](#shared-BaseLearner.observe)" in section

@@ -5,32 +5,53 @@ from __future__ import annotations
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import DESKTOP, DESKTOP_DARK, PHONE, Chromium
-from tools.docs import built_links, gallery, site, staging
+from browser import DESKTOP, DESKTOP_DARK, PHONE, Chromium, Screen
+from nightly import daily
+from tools.docs import built_links, gallery, search_order, site, staging
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 20_000_000
+MOST_SCREENS = 10
+LONG_PAGES = ("field.html", "benchmarks.html", "evidence.html", "cheat-sheet.html")
 LOOKED_AT = (
     ("index.html", DESKTOP),
-    ("tutorial.html", PHONE),
+    ("cheat-sheet.html", PHONE),
     ("notebooks/walk.html", DESKTOP_DARK),
+    ("field.html", DESKTOP),
+    ("tutorial.html", PHONE),
     ("gallery.html", DESKTOP_DARK),
     ("api/learners.html", PHONE),
     ("evidence.html", PHONE),
     ("own-learner.html", DESKTOP),
     ("decisions/0001-flat-row-compressed-arrays.html", DESKTOP_DARK),
 )
-"""Pages, each on a screen"""
+"""Pages, each on a screen; `make test` looks at some, on every screen"""
+LINKS_OF_RESULTS = """(() => {
+  const links = [];
+  const walk = (root) => {
+    for (const node of root.querySelectorAll("*")) {
+      if (node.matches("a[href*='?h='], a.md-search-result__link")) links.push(node.href);
+      if (node.shadowRoot) walk(node.shadowRoot);
+    }
+  };
+  walk(document);
+  return links;
+})"""
+"""The links of a search, in JavaScript."""
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("zensical") is None, reason="the builder of the docs is not installed"),
 ]
 
 
-@pytest.fixture(scope="module", params=site.BUILDERS)
+@pytest.fixture(scope="module", params=daily(site.BUILDERS[0], nightly=site.BUILDERS[1]))
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, chromium: Chromium) -> site.Built:
     """The site, by both builders; executed notebooks are kept in out/ from build to build. A browser draws figures."""
     return site.build(tmp_path_factory.mktemp(request.param), request.param, cache=ROOT / "out" / "notebooks")
@@ -59,12 +80,78 @@ def test_marks_of_the_checker_are_not_shown(built: site.Built) -> None:
         assert "```" not in text
 
 
-def test_pages_in_a_browser(built: site.Built, chromium: Chromium) -> None:
+@pytest.mark.parametrize("looked_at", daily(LOOKED_AT[:3], nightly=LOOKED_AT), ids=["some", "all"])
+def test_pages_in_a_browser(built: site.Built, chromium: Chromium, looked_at: tuple[tuple[str, Screen], ...]) -> None:
     """No message, no request off the folder, no overflow, and nothing serious from axe-core."""
     folder = built.site.as_uri() + "/"
-    looked_at = LOOKED_AT if built.builder == site.BUILDERS[0] else LOOKED_AT[:1]  # the theme of both is the same
+    if built.builder != site.BUILDERS[0]:
+        looked_at = looked_at[:1]  # the theme of both is the same
     found = {(page, screen.name): chromium.audit(folder + page, screen, inside=folder) for page, screen in looked_at}
     assert {where: complaints for where, complaints in found.items() if complaints} == {}
+
+
+@pytest.mark.parametrize("pages", daily(LONG_PAGES[:1], nightly=LONG_PAGES), ids=["one", "all"])
+def test_long_pages_fold(built: site.Built, chromium: Chromium, pages: tuple[str, ...]) -> None:
+    """What a reader has to scroll past is at most ten screens; what is longer folds."""
+    folder = built.site.as_uri() + "/"
+    heights = {
+        page: chromium.look_at(folder + page, DESKTOP, lambda look: look.evaluate("document.body.scrollHeight"))
+        for page in pages
+    }
+    assert {page: height for page, height in heights.items() if height > MOST_SCREENS * DESKTOP.height} == {}
+
+
+def test_tables_are_tables_inside_of_folds(built: site.Built) -> None:
+    for page in LONG_PAGES[:3]:
+        text = (built.site / page).read_text(encoding="utf-8")
+        assert text.count("<table") > 3
+        assert "<p>|" not in text
+
+
+@pytest.mark.parametrize("word", daily("report", nightly="safe"))
+def test_guides_come_first_in_the_search(built: site.Built, chromium: Chromium, word: str) -> None:
+    """Although names of the reference begin with these words."""
+    url = (built.site / "index.html").as_uri()
+    found = chromium.look_at(url, DESKTOP, lambda page: results_of_search(page, word))
+    assert Path(found[0]).with_suffix(".md").as_posix() in search_order.first_pages()
+    assert any(name.startswith("api/") for name in found)
+    assert not any(name.startswith("decisions/0") for name in found)
+
+
+def results_of_search(page: Page, word: str) -> list[str]:
+    """The pages that the search shows, best first; those of zensical are in a shadow tree."""
+    page.keyboard.press("/")
+    page.wait_for_timeout(500)
+    page.keyboard.insert_text(word)
+    page.keyboard.press("End")  # mkdocs-material waits for a key
+    page.wait_for_function(f"{LINKS_OF_RESULTS}().length > 5")
+    page.wait_for_timeout(500)
+    folder = page.url.rpartition("/")[0] + "/"
+    links: list[str] = page.evaluate(f"{LINKS_OF_RESULTS}()")
+    return list(dict.fromkeys(link.removeprefix(folder).partition("?")[0].partition("#")[0] for link in links))
+
+
+def test_first_pages_are_those_of_the_navigation(tmp_path: Path) -> None:
+    first = search_order.first_pages()
+    assert {"index.md", "install.md", "field.md", "cheat-sheet.md", "notebooks/walk.md"} <= first
+    assert not {page for page in first if page.startswith(("api/", "decisions/"))}
+    (tmp_path / "mkdocs.yml").write_text("docs_dir: x\nnav:\n  - Home: index.md\n")
+    with pytest.raises(ValueError, match="the navigation has no section Tutorial, Guides"):
+        search_order.first_pages(tmp_path)
+
+
+def test_pages_say_what_the_search_has_to_know(tmp_path: Path) -> None:
+    for name in ("index.md", "decisions/0001-x.md", "decisions/index.md", "api/world.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("# x\n")
+    search_order.mark(tmp_path)
+    written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.md")}
+    assert written == {
+        "index.md": "---\nsearch:\n  boost: 8\n---\n\n# x\n",
+        "decisions/0001-x.md": "---\nsearch:\n  exclude: true\n---\n\n# x\n",
+        "decisions/index.md": "# x\n",
+        "api/world.md": "# x\n",
+    }
 
 
 def test_mistakes_of_built_pages_are_found(tmp_path: Path) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,38 +25,7 @@ pytest.importorskip("distributed", reason="needs hedgerow[dask]")
 LONGER = SMALL.replace("seeds = 2", "seeds = 4").replace("[50, 80]", "3_000")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[Any]]]]:
-    """(address, workers): two workers of one thread, each a process without a nanny that would restart it."""
-    address = f"tcp://127.0.0.1:{free_port()}"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = [sys.executable, "-m", "dask"]
-    options = ["--no-dashboard"]
-    port = address.rsplit(":", 1)[1]
-    processes = [subprocess.Popen([*dask, "scheduler", "--host", "127.0.0.1", "--port", port, *options], **quiet)]
-    for number in range(2):
-        local = ["--local-directory", str(tmp_path / f"worker{number}")]
-        command = [*dask, "worker", address, "--nthreads", "1", "--no-nanny", *options, *local]
-        processes.append(subprocess.Popen(command, **quiet))
-    ready = f"from distributed import Client\nClient({address!r}, timeout={HUNG}).wait_for_workers(2, timeout={HUNG})"
-    try:
-        # On a busy machine they take longer to start than `hedgerow run` waits for a cluster that is said to be there.
-        subprocess.run([sys.executable, "-c", ready], check=True, **quiet)
-        yield address, processes[1:]
-    finally:
-        for process in processes:
-            process.kill()  # a worker that is told to leave waits for a scheduler that has gone
-        for process in processes:
-            process.wait()
-
-
+@pytest.mark.nightly  # a cluster that nobody disturbs: test_compare.py
 def test_a_worker_that_dies_costs_time_only(cluster: tuple[str, list[subprocess.Popen[Any]]], tmp_path: Path) -> None:
     address, workers = cluster
     file, directory = tmp_path / "longer.toml", tmp_path / "out"
@@ -91,6 +57,6 @@ def test_encryption_is_asked_for_before_anybody_waits(tmp_path: Path) -> None:
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(backends, "PATIENCE", 0.5)
-    plan = RunOptions(backend="dask", scheduler=f"tcp://127.0.0.1:{free_port()}")
+    plan = RunOptions(backend="dask", scheduler="tcp://127.0.0.1:1")
     with pytest.raises(InvalidInput, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1"):
         run_experiment(small(), tmp_path / "out", plan)

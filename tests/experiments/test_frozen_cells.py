@@ -10,10 +10,11 @@ from hedgerow.results.manifest import fingerprint
 
 FROZEN = {
     "adversaries": (24, "539697ff12a1323ccfa7e1fc29df9b35a210e4e0ee63ef02b0704ba1cb1ccdfc"),
-    "compare-day": (31968, "a769e9dc4fbd20ddb8e6dfc0f3931d20411889d7ba899032cce4592985f676d1"),
-    "compare-hour": (4760, "6271d2080a561d8603f79d2423fe6b0d4a5343997e5fb6361b058cbf018fd1a2"),
-    "compare-minute": (204, "683560d0ff6da3cab330683d333987b8457ef789b0ed114ed23be6561a6a2be5"),
-    "demo": (16, "534cd70a445ac921022d1f8f32132f9c09f9234b10ba702f0739f453b7399f3b"),
+    "compare-day": (31968, "452531571d276f594427afbddee11db36dfd8bfd804f35e0f83432bf63770960"),
+    "compare-hour": (20350, "82331668661c4d8af6257a9be75dfc9717cd8c84b0856b49b6d560f1f78e5528"),
+    "compare-long": (2980, "bcea1694999852f8b09c8b8d298a602aec631cbf5cc2068f5c476e4041e357e7"),
+    "compare-minute": (204, "3aca024fa5982fecae41c2b51c0a150bfe4fd52d28f9123acc54be79b259c604"),
+    "demo": (5, "b2f7c4f90b6fc2122b199c8e266b9bc8b14f7a344590925d261f40fcde13d787"),
     "lower-bound": (128, "ca6889d09734fc15e4fb1f4b71df07977824c568fe03b90c579f65824e80720f"),
     "quickstart": (8, "e2d5242e04690cd54da9ea45a40c2cb32eb88da5fc9ef13154363a138586823e"),
 }

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from small_experiments import cell_files, small
-from test_dask import cluster  # noqa: F401 - a fixture
 
 import hedgerow as hr
 from hedgerow import registry
@@ -24,6 +23,7 @@ from hedgerow.experiments.spec import Experiment, cells_of
 from hedgerow.experiments.sweep import run_experiment, stored_experiment
 from hedgerow.experiments.worker import CellOutcome, Task, own_version, perform, run_cell
 from hedgerow.registry import plugins as loading
+from nightly import daily
 
 PLUGIN = '''\
 """Everything that one can bring along."""
@@ -165,7 +165,7 @@ def test_a_description_says_which_code_was_run(folder: Path) -> None:
     assert cell.id == "meadow-width=3__Foe-5__Tuned__T40__seed0"
     assert cell.world == {"name": "mine.py:meadow", "plug-in": origin, "width": 3}
     assert cell.adversary == {"name": "mine.py:Foe", "plug-in": origin, "period": 5}
-    assert cell.learner == {"name": "mine.py:Tuned", "plug-in": origin, "preset": "paper"}
+    assert cell.learner == {"name": "mine.py:Tuned", "plug-in": origin, "preset": "sharpest"}
 
 
 def test_another_source_is_another_cell(folder: Path) -> None:
@@ -233,9 +233,7 @@ def test_a_cell_with_plug_ins_is_what_one_would_write_by_hand(folder: Path) -> N
     module = loading.load_text(PLUGIN, "elsewhere.py").module
     cmdp, _ = module.meadow(3)
     foe = hr.losses.checked(module.Foe(5, seeds.adversary))
-    run = hr.simulate(
-        cmdp, foe, hr.SVOPS(cmdp.view(), 40, 0.01, seed=seeds.learner), seed=seeds.simulation, progress=False
-    )
+    run = hr.simulate(cmdp, hr.SVOPS(cmdp.view(), 40, seed=seeds.learner), foe, seed=seeds.simulation, progress=False)
     assert np.array_equal(done.run.regret, run.regret)
     assert np.array_equal(done.run.violation, run.violation)
 
@@ -287,13 +285,17 @@ MALFORMED: dict[str, tuple[str, int, str]] = {
     "given by the experiment": ('name = "mine.py:Greedy"\nrounds = 1\ndelta = 0.1\n', 10, "has no parameter 'delta'"),
     "raises": ('name = "mine.py:Greedy"\nrounds = 1\nrate = 2\n', 8, "line 58: ValueError: rate is too large"),
     "no preset": ('name = "mine.py:Greedy"\nrounds = 1\npreset = "sharp"\n', 10, "has no parameter 'preset'"),
-    "no transitions": ('name = "mine.py:Greedy"\nrounds = 1\nknown_transitions = true\n', 10, "cannot be told"),
+    "no transitions": (
+        'name = "mine.py:Greedy"\nrounds = 1\nknown_transitions = true\n',
+        10,
+        "cannot know the transitions",
+    ),
     "needs transitions": (
         'name = "mine.py:Knowing"\n',
         7,
         "has to know the transitions: write known_transitions = true",
     ),
-    "unknown baseline": ('name = "mine.py:Careful"\nbaseline = "hope"\n', 9, "choose one of slater, margin"),
+    "unknown baseline": ('name = "mine.py:Careful"\nbaseline = "hope"\n', 9, "choose one of slater, budget"),
     "impossible margin": ('name = "mine.py:Careful"\nmargin = 0.4\n', 9, "in the world 'lower-bound-1': no policy"),
     "no learner": ('name = "mine.py:NoLearner"\n', 8, "which is no learner: it has no 'view'"),
     "no view": ('name = "mine.py:Blind"\n', 8, "is no learner: its constructor has no parameter 'view'"),
@@ -402,7 +404,7 @@ def test_luggage_is_packed_once(folder: Path) -> None:
     assert plugins.PluginCollector(folder).pack(*cells_of(small())[0].parts) == plugins.PluginBundle()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # without processes: test_a_worker_needs_no_file; with processes: test_compare.py
 def test_loky_workers_get_the_text(folder: Path) -> None:
     experiment = small(PLAIN, folder)
     tasks = tasks_of(experiment, "/nowhere")
@@ -411,9 +413,9 @@ def test_loky_workers_get_the_text(folder: Path) -> None:
     assert found == cell_files(folder / "calm")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dask_workers_get_the_text(
-    cluster: tuple[str, list[subprocess.Popen[Any]]],  # noqa: F811
+    cluster: tuple[str, list[subprocess.Popen[Any]]],
     folder: Path,
 ) -> None:
     experiment = small(PLAIN, folder)
@@ -452,7 +454,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # a class of a script that is not registered: test_compare.py
 @pytest.mark.parametrize("backend", ["loky", "serial"])
 def test_what_a_script_registers_reaches_its_workers(backend: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -486,7 +488,7 @@ def test_a_registered_class_of_a_module_is_imported_by_the_worker(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["serial", "loky"])
+@pytest.mark.parametrize("backend", daily("serial", nightly="loky"))
 def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)
     tally = run_experiment(experiment, folder / "out", RunOptions(backend=backend, processes=2))
@@ -494,9 +496,9 @@ def test_a_sweep_of_a_plain_learner(backend: str, folder: Path) -> None:
     assert tally.done == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_plain_learner_on_a_cluster(
-    cluster: tuple[str, list[subprocess.Popen[Any]]],  # noqa: F811
+    cluster: tuple[str, list[subprocess.Popen[Any]]],
     folder: Path,
 ) -> None:
     experiment = small(HEAD.replace("seeds = 1", "seeds = 2") + 'name = "mine.py:Greedy"\nrounds = 2\n', folder)

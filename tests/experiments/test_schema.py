@@ -23,7 +23,7 @@ def test_what_a_file_says() -> None:
     assert (experiment.seed, experiment.delta, experiment.trace) == (0, 0.01, False)
     assert [item.label for item in experiment.worlds] == ["first"]
     assert [item.label for item in experiment.adversaries] == ["switching-20"]
-    assert [item.label for item in experiment.learners] == ["sv-ops-paper", "s-ops-sharp"]
+    assert [item.label for item in experiment.learners] == ["sv-ops-sharpest", "s-ops-sharp"]
 
 
 def test_one_number_or_a_list() -> None:
@@ -66,7 +66,9 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "cut short": ("seeds = 2\n[[world", 2, "not valid TOML"),
     "twice the same key": ("seeds = 2\nseeds = 3\n", 2, "not valid TOML"),
     "empty": ("", None, "'episodes' is missing"),
-    "unknown entry": ("seed_count = 3\n" + SMALL, 1, "seed_count: unknown entry; an experiment has: title"),
+    "nearly an entry": (SMALL.replace("[[world]]", "[[worlds]]"), None, "unknown entry; did you mean 'world'"),
+    "nearly a preset": (SMALL.replace('"sharp"', '"Sharp"'), 17, "the preset is 'Sharp'; did you mean 'sharp'?"),
+    "unknown entry": ("copies = 3\n" + SMALL, 1, "copies: unknown entry; an experiment has: title"),
     "no seeds": (SMALL.replace("seeds = 2\n", ""), None, "'seeds' is missing"),
     "seeds as text": (SMALL.replace("seeds = 2", 'seeds = "two"'), 1, "must be a whole number, not 'two'"),
     "no seed at all": (SMALL.replace("seeds = 2", "seeds = []"), 1, "the list is empty"),
@@ -96,10 +98,10 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
         "cannot read",
     ),
     "unknown adversary": (SMALL.replace('"switching"', '"clever"'), 9, "unknown adversary 'clever'; known: fixed, iid"),
-    "adversary without its period": (
-        SMALL.replace("period = 20\n", ""),
+    "adversary without its step": (
+        SMALL.replace('"switching"\nperiod = 20', '"random-walk"'),
         8,
-        "switching losses need the parameter 'period'",
+        "random-walk losses need the parameter 'step'",
     ),
     "adversary's parameter unknown": (
         SMALL.replace("period =", "perriod ="),
@@ -118,7 +120,11 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
     "switch of a wrong value": (SMALL + "radii = 'loose'\n", 18, "the radii are 'loose'; choose one of paper, tight"),
     "switch of another learner": (SMALL.replace('"sv-ops"', '"sv-ops"\nsigma = "safe"'), 14, "has no switch 'sigma'"),
     "baseline of nobody": (SMALL.replace('"sv-ops"', '"sv-ops"\nbaseline = "slater"'), 14, "has no switch 'baseline'"),
-    "unknown baseline": (SMALL + "baseline = 'hope'\n", 18, "the baseline is 'hope'; choose one of slater, margin"),
+    "unknown baseline": (
+        SMALL + "baseline = 'hope'\n",
+        18,
+        "the baseline is 'hope'; choose one of slater, budget, own, offered, margin",
+    ),
     "margin without number": (SMALL + "baseline = 'margin'\n", 18, "needs a number: margin = 0.1"),
     "negative margin": (SMALL + "margin = -1\n", 18, "the margin is -1.0; it must lie in"),
     "margin that no policy has": (
@@ -137,7 +143,11 @@ MALFORMED: dict[str, tuple[str, int | None, str]] = {
         8,
         "episode 49 was not recorded: the table holds 2",
     ),
-    "twice the same learner": (SMALL + '[[learner]]\nname = "sv-ops"\n', 18, "is called 'sv-ops-paper' like learner 1"),
+    "twice the same learner": (
+        SMALL + '[[learner]]\nname = "sv-ops"\n',
+        18,
+        "is called 'sv-ops-sharpest' like learner 1",
+    ),
     "label too long": (SMALL.replace('"first"', f'"{"x" * 99}"'), 6, "must be a text of 1 to 60 characters"),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import InvalidInput
-from hedgerow.experiments.selection import selected
+from hedgerow.experiments.reading import selected
 from hedgerow.experiments.source import Source, find, shipped
 from hedgerow.experiments.spec import cells_of, parse
 
@@ -96,10 +96,13 @@ def test_others_are_looked_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"learners": ["dopey"]}, r"all.toml has no learner 'dopey', and unknown learner 'dopey'.*the file has: s-ops"),
-        ({"worlds": ["atlantis"]}, "has no world 'atlantis'"),
-        ({"adversaries": ["clever"]}, "has no adversary 'clever'"),
-        ({"radii": "loose"}, "the radii are 'loose'; choose 'source' or 'hedgerow'"),
+        (
+            {"learners": ["dopey"]},
+            r"^unknown learner 'dopey'; did you mean 'dope' or .*\? .*all.toml has: s-ops",
+        ),
+        ({"worlds": ["atlantis"]}, "unknown world 'atlantis'.*; .*all.toml has: "),
+        ({"adversaries": ["clever"]}, "unknown adversary 'clever'"),
+        ({"sets": "loose"}, "the sets are 'loose'; choose one of source, paper, sharp, sharpest"),
     ],
 )
 def test_what_is_not_there_is_named(options: dict[str, Any], words: str) -> None:
@@ -107,15 +110,15 @@ def test_what_is_not_there_is_named(options: dict[str, Any], words: str) -> None
         selected(source(), **options)
 
 
-def test_radii_go_to_the_learners_of_the_field_alone(tmp_path: Path) -> None:
+def test_sets_go_to_the_learners_of_the_field_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import hedgerow as hr\nclass Field(hr.field.Uniform):\n"
-        "    def __init__(self, view, episodes, radii='source'):\n        super().__init__(view, episodes)\n"
-        "class Other:\n    def __init__(self, view, radii='wide'):\n        self.view = view\n"
+        "    def __init__(self, view, episodes, sets='source'):\n        super().__init__(view, episodes)\n"
+        "class Other:\n    def __init__(self, view, sets='wide'):\n        self.view = view\n"
     )
     text = TEXT + '[[learner]]\nname = "mine.py:Field"\n[[learner]]\nname = "mine.py:Other"\n'
-    made = selected(Source("all.toml", text, tmp_path), radii="hedgerow").data()
-    assert [table.get("radii") for table in made["learner"]] == [None, None, None, "hedgerow", None]
+    made = selected(Source("all.toml", text, tmp_path), sets="sharp").data()
+    assert [table.get("sets") for table in made["learner"]] == [None, None, None, "sharp", None]
     assert [table["label"] for table in made["learner"]][-2:] == ["Field", "Other"]
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import forecast as fc
-from hedgerow.forecast.bounds import Forecaster, LambdaForecast, LambdaRange
+from hedgerow.forecast.model import Forecaster, LambdaForecast, LambdaRange
 from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
 from hedgerow.forecast.summary import BaselineForecast, log_value, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
@@ -40,7 +40,7 @@ def some_views() -> dict[str, hr.View]:
     wide = hr.View(Layout((1, 10, 10, 1), 2), [1.0], ("cost",))
     return {
         "plain": plain,
-        "known costs": plain.knowing(costs=costs, most_costs={"noise": 1.5}),
+        "known costs": plain.knowing(costs=costs, max_episode_cost={"noise": 1.5}),
         "tied": hr.View(Layout((1, 3, 3, 3, 1), 2), [1.0], ("cost",)).knowing(
             same_transitions=[-1, -1, *range(6), *range(6), *[-1] * 6],
             same_costs=[-1, -1, *range(6), *range(6), *range(6)],
@@ -102,8 +102,8 @@ def by_hand(view: hr.View, beta: np.ndarray, t: int, horizon: int, preset: str) 
     within = [r // A - int(layout.state_start[layout.layer_of_state[r // A]]) for r in range(layout.num_rows)]
     shape = np.array([(2 * j + 1) / n for j, n in zip(within, place, strict=True)])
     triples = sum(n for n in sizes if n > 1)
-    # 1.5 of 5 delta for the costs (the aggregate has as much), 2 for the transitions; sharp: delta and 4 delta.
-    cost_log = log(layout.num_rows * m / (1.5 * DELTA))
+    # 2.5 of 5 delta for the costs (the aggregate has .5), 2 for the transitions; sharp: delta and 4 delta.
+    cost_log = log(layout.num_rows * m / (2.5 * DELTA))
     move_log = log(triples / (2.0 * DELTA))
     lower, upper, U = np.zeros(layout.num_triples), np.ones(layout.num_triples), []
     for r, n in enumerate(sizes):
@@ -189,7 +189,7 @@ def test_the_rule_is_the_learners(name: str, preset: Any) -> None:
     learner = hr.SOPS(
         view, 500, DELTA, preset, baseline=uniform_policy(view.layout), baseline_costs=own.beta, allow_no_margin=True
     )
-    rule = learner.core.rule
+    rule = learner.core.sets.rule
     assert own.radii.as_dict() == rule.box.radii.as_dict()
     assert own.ball_rule.log_inverse_delta == rule.ball.log_inverse_delta
     assert np.array_equal(own.ball_rule.wide, rule.ball.wide)
@@ -203,7 +203,7 @@ def test_the_bounds_are_the_learners() -> None:
     world = hr.worlds.make("random-layered", **SMALL)
     safest = hr.offline.slater(world)
     learner = hr.SOPS(world.view(), 4_000, DELTA, "sharp", baseline=safest)
-    hr.simulate(world, world.loss, learner, seed=3, episodes=2_000, progress=False)
+    hr.simulate(world, learner, world.loss, seed=3, episodes=2_000, progress=False)
     model = fc.Model(world.cmdp.layout, world.cmdp.transitions, world.cmdp.mean_costs, np.array(learner.policy), {})
     own = Forecaster(world.view(), model, np.array(safest.costs), 4_000, DELTA, "sharp")
     bounds = own.from_counts(learner.core.state.counts)
@@ -219,7 +219,7 @@ def test_a_run_is_near_its_forecast(preset: Any) -> None:
     world = hr.worlds.make("random-layered", **SMALL)
     safest, T = hr.offline.slater(world), 30_000
     learner = hr.SOPS(world.view(), T, 0.01, preset, baseline=safest)
-    run = hr.simulate(world, world.loss, learner, seed=0, progress=False)
+    run = hr.simulate(world, learner, world.loss, seed=0, progress=False)
     model = fc.true_model(world.cmdp, world.loss)
     course = LambdaForecast(Forecaster(world.view(), model, np.array(safest.costs), T, 0.01, preset), T)
     for t in (1_000, 10_000, T):

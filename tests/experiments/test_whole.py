@@ -37,6 +37,7 @@ def test_results_come_back(file: Path, tmp_path: Path) -> None:
     assert again.summary().equals(results.summary())
 
 
+@pytest.mark.nightly  # the same of `hr.compare`: test_compare.py
 def test_failed_cells_are_an_error_that_names_one(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(TEXT.format(learner="broken.py:Broken"))
@@ -52,7 +53,7 @@ def test_failed_cells_are_an_error_that_names_one(tmp_path: Path) -> None:
 
 def test_what_is_no_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        hr.errors.InvalidInput, match="the path of a TOML file or a name, not an object of the class int"
+        hr.errors.InvalidInput, match="the path of a TOML file, a name or a mapping, not an object of the class int"
     ):
         hr.sweep(3, tmp_path)  # type: ignore[arg-type]
     with pytest.raises(hr.errors.InvalidInput, match="at least 1"):

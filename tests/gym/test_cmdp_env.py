@@ -84,7 +84,7 @@ def test_samples_agree_with_the_expectations() -> None:
 def test_the_table_is_that_of_the_world() -> None:
     world, loss = costly_world()
     env = hg.CMDPEnv(world, loss)
-    unrolled = hr.unroll_gymnasium(env.P, world.layout.steps, env.initial_state_distrib)
+    unrolled = hg.unroll_gymnasium(env.P, world.layout.steps, env.initial_state_distrib)
     for seed in range(3):
         weights = np.random.default_rng(seed).exponential(size=(world.layout.num_decision_states, 2))
         policy = weights / weights.sum(axis=1, keepdims=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.importers.gym_table import unroll_gymnasium
 
 SWAP_OR_STAY = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
 COSTS = [[[0.0, 1.0], [0.5, 0.5]]]
@@ -13,7 +14,7 @@ COSTS = [[[0.0, 1.0], [0.5, 0.5]]]
 
 def test_a_path_of_states_and_actions() -> None:
     world = hr.unroll(SWAP_OR_STAY, horizon=3, start=0, loss=[[0.5, 1.0], [0.0, 1.0]], costs=COSTS, thresholds=[1.0])
-    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1)
+    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1, "paper")
     learner.plan()
     episode = world.episode([0, 1, 1], [1, 0, 1], [1.0, 0.0, 1.0], [1.0, 0.5, 0.5])
     names = [world.cmdp.layout.describe_row(int(row)) for row in episode.rows]
@@ -34,7 +35,7 @@ def test_a_path_of_states_and_actions() -> None:
 
 def test_an_aborted_path_teaches_the_confidence_sets() -> None:
     world = hr.unroll(SWAP_OR_STAY, horizon=3, start=[0.5, 0.5], loss=[[0.5, 1.0], [0.0, 1.0]], support="full")
-    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1)
+    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1, "paper")
     before = np.array(learner.policy)
     learner.plan()
     episode = world.episode([1, 1, 0], [0, 1], [0.0, 1.0])
@@ -54,8 +55,8 @@ def test_a_table_whose_process_ends() -> None:
         0: {0: [(1.0, 1, 1.0, True)], 1: [(1.0, 0, 0.0, False)]},
         1: {0: [(1.0, 1, 0.0, False)], 1: [(1.0, 1, 0.0, False)]},
     }
-    world = hr.unroll_gymnasium(P, horizon=3, start=0)
-    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1)
+    world = unroll_gymnasium(P, horizon=3, start=0)
+    learner = hr.SVOPS(world.cmdp.view(), 100, 0.1, "paper")
     learner.plan()
     episode = world.episode([0, 0, 1], [1, 0], [1.0, 0.0], ended=True)
     assert episode.complete

@@ -64,7 +64,7 @@ def test_it_stays_safe_with_such_a_log() -> None:
     baseline = hr.SafePolicy(hr.Policy.of(world, 0), costs=[0.05])
     learner = hr.SOPS(world.view(), 1000, 0.05, "sharpest", baseline=baseline)
     learner.absorb(table)
-    run = hr.simulate(world, None, learner, episodes=1000)
+    run = hr.simulate(world, learner, episodes=1000)
     assert int(run.unsafe[-1]) == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 import hedgerow as hr
-from hedgerow.storage import checksum
+from hedgerow.storage import datafile
 
 LINES: dict[str, Any] = {
     "state": ["on", "on", "warm", "warm", "cold", "cold"],
@@ -45,7 +45,7 @@ def test_every_damaged_byte_is_found(tmp_path: Path) -> None:
     blob = path.read_bytes()
     rng = np.random.default_rng(0)
     mark = blob.rindex(b"SHA-256 of this file")
-    key = blob.rindex(checksum.KEY.encode())
+    key = blob.rindex(datafile.SEAL_KEY.encode())
     places = [
         0,
         3,
@@ -86,7 +86,7 @@ def test_a_sealed_file_that_was_rewritten_says_what_to_do(tmp_path: Path) -> Non
     table = parquet.read_table(tmp_path / "log.parquet")
     parquet.write_table(table.slice(0, 20), tmp_path / "part.parquet")  # drops what it does not know
     assert not hr.Log.read(VIEW, tmp_path / "part.parquet").sealed
-    kept = {checksum.KEY: parquet.read_metadata(tmp_path / "log.parquet").metadata[checksum.KEY.encode()]}
+    kept = {datafile.SEAL_KEY: parquet.read_metadata(tmp_path / "log.parquet").metadata[datafile.SEAL_KEY.encode()]}
     parquet.write_table(table.slice(0, 20).replace_schema_metadata(kept), tmp_path / "part.parquet")
     with pytest.raises(hr.errors.FileFormatError, match=r"not what was sealed.*replace_schema_metadata\(None\)"):
         hr.Log.read(VIEW, tmp_path / "part.parquet")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.importers.gym_table import unroll_gymnasium
 from hedgerow.importers.unroll import Unrolled
 
 H, S, A = 4, 3, 3
@@ -84,7 +85,7 @@ def test_rows_of_one_table_entry_share_their_laws_and_no_others_do(
     assert not known.independent_costs
     assert known.transitions is None
     assert known.costs is None
-    assert known.most_costs is None
+    assert known.max_episode_cost is None
     assert_true(world.cmdp)
 
 
@@ -144,7 +145,7 @@ def test_a_table_of_gymnasium(support: Any, start: Any) -> None:
         2: {0: [(1.0, 2, 0.0, False)], 1: [(0.5, 1, 0.0, False), (0.5, 0, 0.0, True)]},
     }
     costs = np.random.default_rng(0).random((1, 3, 2))
-    world = hr.unroll_gymnasium(table, 5, start=start, costs=costs, thresholds=[2.0], support=support)
+    world = unroll_gymnasium(table, 5, start=start, costs=costs, thresholds=[2.0], support=support)
     layout, known = world.cmdp.layout, world.cmdp.knowledge
     labels = []
     for row in range(layout.num_rows):

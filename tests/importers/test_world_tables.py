@@ -96,8 +96,8 @@ def test_a_table_with_steps_is_unrolled() -> None:
 def test_it_simulates() -> None:
     world = hr.from_table(LINES, {"energy": 0.3})
     safe = hr.Policy.of(world, "stay")
-    learner = hr.SOPS(world.view(), 50, 0.05, baseline=safe, baseline_costs={"energy": 0.1})
-    run = hr.simulate(world, None, learner, progress=False)
+    learner = hr.SOPS(world.view(), 50, 0.05, "paper", baseline=safe, baseline_costs={"energy": 0.1})
+    run = hr.simulate(world, learner, progress=False)
     assert run.safe[-1]
 
 
@@ -112,6 +112,15 @@ WRONG = [
     (changed(energy=[0.0, 0.1] + [0.0] * 6), "the lines of 'go' in 'dawn' give 'energy' as 0.0 and as 0.1"),
     (changed(energy=None), "has no column 'energy'; .*columns={'energy': ...}"),
     (changed(energy=None, enrgy=[0.0] * 8), "no column 'energy'; did you mean 'enrgy'"),
+    (
+        changed(next_state=None, next=LINES["next_state"]),
+        "no column 'next_state'; is it 'next'\\? If .*: columns={'next_state': 'next'}",
+    ),
+    (
+        changed(loss=None, reward=[1.0] * 8),
+        "a column 'reward' and no 'loss': losses .* are minimised. Add a",
+    ),
+    (changed(loss=None, Rewards=[1.0] * 8), "a column 'Rewards' and no 'loss'"),
     (changed(state=[None, *LINES["state"][1:]]), "line 0 of the table of transitions does not say its 'state'"),
     (changed(state=[0.5, *[1.0] * 7]), "the 'state' of line 0 is 0.5; give names or whole numbers"),
     (changed(action=["go", "go", "stay", "stay", "go", "stay", "go", "wait"]), "no line for 'wait' in 'dawn'"),
@@ -165,3 +174,10 @@ def test_thresholds_go_by_name() -> None:
             hr.from_table(LINES, {name: 0.3})  # type: ignore[dict-item]
     with pytest.raises(hr.errors.InvalidInput, match="every entry must lie in"):
         hr.from_table(LINES, {"energy": 9.0})
+
+
+def test_a_reward_beside_a_loss_or_as_a_constraint_is_a_column_like_any_other() -> None:
+    assert hr.from_table(changed(reward=[9.0] * 8), {"energy": 0.3}).loss is not None
+    assert hr.from_table(changed(loss=None, reward=[0.5] * 8), {"reward": 1.5}).loss is None
+    named = hr.from_table(changed(loss=None, reward=LINES["loss"]), {"energy": 0.3}, columns={"loss": "reward"})
+    assert named.loss is not None

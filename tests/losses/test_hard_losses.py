@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Betrayal, Cycle, EarlyBird, Hidden, Tempting
 from hedgerow.losses import oblivious as ls
-from hedgerow.losses.world_aware import violating_pairs
+from hedgerow.losses.oblivious import violating_pairs
 from hedgerow.model.layout import Layout
 
 LAYOUT = Layout((1, 3, 2, 1), 3)
@@ -214,7 +214,7 @@ def test_cycle_costs_an_index_rule_everything_but_the_mean(actions: int, T: int,
 def regret(losses: ls.ObliviousLosses, T: int, seed: int) -> float:
     world = bandit((0.0, 0.0), 1.0)
     learner = hr.UOBREPS(world.view(), T, 0.05, "sharp", seed=seed, transitions=world.transitions)
-    return float(hr.simulate(world, losses, learner, seed=seed, progress=False).regret[-1])
+    return float(hr.simulate(world, learner, losses, seed=seed, progress=False).regret[-1])
 
 
 def test_a_learner_that_draws_its_actions_hardly_feels_them() -> None:
@@ -231,7 +231,7 @@ def test_what_early_birds_miss_is_never_won_back() -> None:
     T, cmdp = 200, world.cmdp
     safest = hr.offline.slater(cmdp)
     learner = hr.field.AlwaysBaseline(cmdp.view(), T, baseline=safest)
-    run = hr.simulate(cmdp, EarlyBird(world, T, until=0.25), learner, progress=False, marks="all")
+    run = hr.simulate(cmdp, learner, EarlyBird(world, T, until=0.25), progress=False, marks="all")
     gap = float(safest.policy @ world.loss) - hr.offline.optimum(cmdp, world.loss).value
     assert gap > 0.1
     np.testing.assert_allclose(run.regret, gap * np.minimum(run.episodes, 50), atol=1e-6)

@@ -13,8 +13,7 @@ from strategies import generators, layouts, random_rows
 
 import hedgerow as hr
 from hedgerow.confidence.boxes import Boxes, make_box_rule, make_boxes, refresh_all
-from hedgerow.confidence.budget import make_unknowns
-from hedgerow.confidence.counts import Counts, make_counts
+from hedgerow.confidence.counts import Counts, make_counts, make_unknowns
 from hedgerow.confidence.radii import Radii
 from hedgerow.model.kernel_layout import index_of
 

@@ -24,9 +24,9 @@ def world() -> Any:
 
 def made(kind: str, preset: str, seed: int) -> Any:
     view, slater = world().view(), hr.offline.slater(world())
-    if kind == "s-ops":
+    if kind in ("s-ops", "b-ops"):
         safe: dict[str, Any] = {"baseline": slater.policy, "baseline_costs": slater.costs}
-        return hr.SOPS(view, HORIZON, 0.05, preset, seed, **safe)
+        return hr.learners.find(kind)(view, HORIZON, 0.05, preset, seed, **safe)
     cls = {"sv-ops": hr.SVOPS, "cv-ops": hr.CVOPS, "uob-reps": hr.UOBREPS}[kind]
     return cls(view, HORIZON, 0.05, preset, seed)
 
@@ -34,7 +34,7 @@ def made(kind: str, preset: str, seed: int) -> Any:
 def played(learner: Any, episodes: int, seed: int, step_wise: bool) -> Any:
     losses = hr.losses.Switching(period=3, seed=1)
     options: dict[str, Any] = {"episodes": episodes, "step_wise": step_wise, "marks": "all", "progress": False}
-    return hr.simulate(world(), losses, learner, seed=seed, **options)
+    return hr.simulate(world(), learner, losses, seed=seed, **options)
 
 
 def content(learner: Any, folder: Path) -> bytes:
@@ -44,8 +44,8 @@ def content(learner: Any, folder: Path) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["sv-ops", "s-ops", "cv-ops", "uob-reps"])
-@settings(max_examples=12)
+@pytest.mark.parametrize("kind", ["sv-ops", "s-ops", "cv-ops", "uob-reps", "b-ops"])
+@settings(max_examples=settings.default.max_examples // 4)
 @given(
     st.sampled_from(["paper", "sharp"]),
     st.integers(0, HORIZON - 10),

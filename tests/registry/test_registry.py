@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,6 +188,30 @@ def test_the_order_of_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # Entry points ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_of_a_shipped_learner_asks_nobody_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read what every installed distribution offers takes longer than to read the file."""
+
+    def refuse(table: Registry) -> None:
+        raise AssertionError("all distributions are looked at")
+
+    monkeypatch.setattr(Registry, "_entry_points", refuse)
+    found = registry.learners.known("sv-ops")
+    assert found is not None
+    assert found.target is hr.SVOPS
+    with pytest.raises(AssertionError, match="all distributions"):
+        registry.learners.known("sv-op")
+
+
+def test_the_distribution_of_a_module_is_what_the_library_says() -> None:
+    from importlib.metadata import packages_distributions, version
+
+    installed = packages_distributions()
+    for module in ("numpy", "pytest", "_pytest", "yaml", "typing_extensions", "six", "hedgerow", "no_such_module"):
+        owners = sorted(set(installed.get(module, ())))
+        expected = {"distribution": owners[0], "version": version(owners[0])} if len(owners) == 1 else {}
+        assert registry.registry._distribution(module) == expected
+
+
 def test_entry_points_of_every_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = GREEDY + "class Costs(hr.costs.BernoulliCosts): ...\n"
     points = (
@@ -294,6 +319,26 @@ def test_unknown_names_say_what_was_meant() -> None:
         hr.learners.find("s-opps")
     with pytest.raises(InvalidInput, match=r"unknown adversary 'xyz'; known: fixed, .*own"):
         hr.losses.find("xyz")
+
+
+@pytest.mark.parametrize(
+    ("table", "given", "meant"),
+    [
+        (hr.learners, "SOPS", "s-ops"),
+        (hr.learners, "S-OPS", "s-ops"),
+        (hr.learners, "s_ops", "s-ops"),
+        (hr.learners, "OptPrimalDual", "opt-primal-dual"),
+        (hr.worlds, "Dope_Media", "dope-media"),
+        (hr.losses, "EarlyBird", "early-bird"),
+        (hr.losses, "OWN", "own"),
+        (hr.costs, "Bernoulli", "bernoulli"),
+    ],
+)
+def test_a_name_that_differs_in_case_and_signs_alone_is_the_one_that_is_meant(
+    table: Any, given: str, meant: str
+) -> None:
+    with pytest.raises(InvalidInput, match=rf"^unknown .* {given!r}; did you mean {meant!r}\?$"):
+        table.find(given)
 
 
 HOSTILE = (

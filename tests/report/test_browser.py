@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from run_cases import made_learner, made_run, made_spec
 
 from browser import (
     DESKTOP,
+    PHONE,
     REQUIRED,
     SCREENS,
     Chromium,
@@ -24,6 +26,7 @@ from browser import (
 from hedgerow.report.page import report
 from hedgerow.results import store
 from hedgerow.results.groups import heading
+from nightly import daily
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -65,18 +68,19 @@ def incomplete(page: Page) -> list[str]:
     return [*wider_than_its_screen(page), *([] if count == CHARTS else [f"{count} charts instead of {CHARTS}"])]
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
-def test_nothing_is_wrong_with_the_page(chromium: Chromium, url: str, screen: Screen) -> None:
+@pytest.mark.parametrize("screens", daily((PHONE,), nightly=SCREENS), ids=["phone", "all"])
+def test_nothing_is_wrong_with_the_page(chromium: Chromium, url: str, screens: tuple[Screen, ...]) -> None:
     """On a phone the contents are folded up, for the answer comes first there."""
 
-    def look(page: Page) -> list[str]:
+    def look(page: Page, touch: bool) -> list[str]:
         unfolded = page.evaluate("document.querySelector('nav details').open")
-        wrong = unfolded == screen.touch
-        return [*([f"contents: open is {unfolded}"] if wrong else []), *incomplete(page)]
+        return [*([f"contents: open is {unfolded}"] if unfolded == touch else []), *incomplete(page)]
 
-    assert chromium.audit(url, screen, look=look) == []
+    for screen in screens:
+        assert chromium.audit(url, screen, look=partial(look, touch=screen.touch)) == [], screen.name
 
 
+@pytest.mark.nightly  # five seconds; `make test` looks at the page on a phone
 def test_the_keyboard_reaches_links_and_buttons(chromium: Chromium, url: str) -> None:
     """The first stop skips the contents; links lead to sections; a chart is saved, and its zoom is undone."""
     place = """(id) => {
@@ -117,7 +121,18 @@ def test_the_keyboard_reaches_links_and_buttons(chromium: Chromium, url: str) ->
             "undone": zoomed == 1 and page.evaluate(upper) == before,
         }
 
-    anchors = ("answer", "setting-0", "setting-1", "policies", "guarantees", "checks", "unfinished", "repeat", "origin")
+    anchors = (
+        "verdict",
+        "answer",
+        "setting-0",
+        "setting-1",
+        "policies",
+        "guarantees",
+        "checks",
+        "unfinished",
+        "repeat",
+        "origin",
+    )
     assert chromium.look_at(url, DESKTOP, walk) == {
         "first stop": "Skip to the results",
         "then": "MAIN",
@@ -127,6 +142,7 @@ def test_the_keyboard_reaches_links_and_buttons(chromium: Chromium, url: str) ->
     }
 
 
+@pytest.mark.nightly
 def test_paper_has_all_charts_and_opens_the_ledgers(chromium: Chromium, url: str) -> None:
     """Nobody scrolled, so most charts had not been drawn; afterwards the page is as it was."""
 
@@ -150,6 +166,7 @@ def test_paper_has_all_charts_and_opens_the_ledgers(chromium: Chromium, url: str
     assert told["folded"] == told["open after"] == 0
 
 
+@pytest.mark.nightly  # it tries the audit itself
 def test_a_faulty_page_is_found_out(chromium: Chromium, tmp_path: Path) -> None:
     """The audit is not blind: one finding of each kind."""
     faulty = tmp_path / "faulty.html"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from page_reader import Reader
-from small_experiments import cell_files, start
+from small_experiments import HUNG, cell_files, start
 from typer.testing import CliRunner
 
 from hedgerow import cli
@@ -122,16 +122,14 @@ def test_tables_go_into_a_page(file: str) -> None:
 @pytest.mark.slow
 def test_a_killed_comparison_goes_on(file: str) -> None:
     """A violent end in the middle: finished cells are kept, and the same command does the rest."""
-    long = TINY.replace("episodes = 50", "episodes = 1_000").replace("seeds = 2", "seeds = 5")
+    long = TINY.replace("episodes = 50", "episodes = 3_000").replace("seeds = 2", "seeds = 5")
     Path(file).write_text(long)
     process = start("compare", file, "--backend", "serial")
     cells = Path("out/tiny/cells")
-    for _ in range(600):
-        if len(list(cells.glob("*.parquet"))) >= 2 or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    while len(list(cells.glob("*.parquet"))) < 2 and process.poll() is None:
+        time.sleep(0.01)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=HUNG)
     kept = cell_files(Path("out/tiny"))
     assert 2 <= len(kept) < 10
     assert not Path("out/tiny/compare.html").exists()
@@ -166,10 +164,13 @@ def test_an_interrupted_comparison_has_no_page_yet(file: str, monkeypatch: pytes
     ("arguments", "words"),
     [
         (("fortnight",), "cannot read the experiment fortnight"),
-        (("tiny.toml", "--learners", "dopey"), "tiny.toml has no learner 'dopey', and unknown learner 'dopey'"),
-        (("tiny.toml", "--worlds", "atlantis"), "has no world 'atlantis'"),
-        (("tiny.toml", "--adversaries", "clever"), "has no adversary 'clever'"),
-        (("tiny.toml", "--radii", "loose"), "the radii are 'loose'; choose 'source' or 'hedgerow'"),
+        (
+            ("tiny.toml", "--learners", "dopey"),
+            "'dopey'; did you mean 'dope' or 'dope-plus'? tiny.toml has: ",
+        ),
+        (("tiny.toml", "--worlds", "atlantis"), "unknown world 'atlantis'"),
+        (("tiny.toml", "--adversaries", "clever"), "unknown adversary 'clever'"),
+        (("tiny.toml", "--sets", "loose"), "the sets are 'loose'; choose one of source, paper, sharp, sharpest"),
         (("tiny.toml", "--backend", "cloud"), "the backend is 'cloud'"),
         (("tiny.toml", "--markdown", "nowhere.md"), "cannot read the page nowhere.md"),
     ],
@@ -208,7 +209,7 @@ def test_failed_cells_end_with_1_and_are_on_the_page(file: str) -> None:
 
 def test_help_says_what_it_does() -> None:
     shown = " ".join(CliRunner().invoke(cli.app, ["compare", "--help"]).stdout.split())
-    for word in ("minute, hour or day", "--learners", "--radii", "--markdown", "--backend", "goes on where"):
+    for word in ("minute, hour, long or day", "--learners", "--sets", "--markdown", "--backend", "goes on where"):
         assert word in shown
 
 

@@ -20,14 +20,7 @@ from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report import export
 from hedgerow.report import export as drawing
-from hedgerow.report.export import (
-    Drawing,
-    Paper,
-    draw,
-    paper_plots,
-    save_figures,
-    write_figures,
-)
+from hedgerow.report.export import Drawing, Paper, draw, paper_plots, save_figures, write_figures
 from hedgerow.report.plots import Line, log_plot
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,8 +12,8 @@ import pytest
 from run_cases import EPISODES, made_learner, made_run, made_spec
 
 from hedgerow import results
-from hedgerow.report.colours import pens
 from hedgerow.report.figures import figures, lowest, margin_sentence
+from hedgerow.report.plots import pens
 from hedgerow.results import store
 from hedgerow.results.groups import Group
 

@@ -22,8 +22,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="module")
 def run() -> Any:
     world = hr.worlds.make("lower-bound-2")
-    learner = hr.SVOPS(world.cmdp.view(), episodes=60, delta=0.1)
-    return hr.simulate(world.cmdp, world.loss, learner, seed=0, progress=False)
+    learner = hr.SVOPS(world.cmdp.view(), episodes=60, delta=0.1, preset="paper")
+    return hr.simulate(world.cmdp, learner, world.loss, seed=0, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,9 @@ def test_notebooks_draw_it_without_the_network(run: Any) -> None:
 def test_unknown_names_are_refused_with_those_that_exist(found: Any) -> None:
     with pytest.raises(InvalidInput, match=r"no figure 'regrets'; did you mean 'regret'"):
         found.plot("regrets")
-    with pytest.raises(InvalidInput, match=r"no figure 'xyzzy'; known: regret, regret-growth, violation, margin-0"):
+    with pytest.raises(
+        InvalidInput, match=r"no figure 'xyzzy'; known: saved, regret, regret-growth, violation, margin-0"
+    ):
         found.plot("xyzzy")
     with pytest.raises(InvalidInput, match="named by a text, not by 3"):
         found.plot(3)
@@ -130,9 +132,17 @@ class Bell:
 
 
 def test_where_nobody_knows_the_truth_an_overview_has_what_was_observed() -> None:
-    sampled = hr.simulate(Bell(), None, hr.SVOPS(Bell().view(), episodes=40, delta=0.1), seed=0, progress=False)
+    sampled = hr.simulate(
+        Bell(), hr.SVOPS(Bell().view(), episodes=40, delta=0.1, preset="paper"), seed=0, progress=False
+    )
     labels = {sampled.plot().layout[name].title.text for name in ("yaxis", "yaxis2")}
-    assert labels == {"observed_loss", "observed_cost_0"}
-    assert sampled.plot("observed_loss").layout.title.text == "Note: observed_loss"
-    with pytest.raises(InvalidInput, match="no figure 'regret'; known: mixing, note-observed"):
+    assert labels == {"loss per episode", "cost per episode: noise"}
+    for name, title in (("observed_loss", "Loss"), ("loss", "Loss"), ("noise", "Cost: noise"), ("cost", "Cost: noise")):
+        assert sampled.plot(name).layout.title.text == title
+    drawn = sampled.plot("cost-0")
+    assert [shape.y0 for shape in drawn.layout.shapes] == [1.0]  # the threshold
+    sums = np.array([0.0, *sampled["observed_cost_0"]])
+    means = np.diff(sums) / np.diff(np.array([0, *sampled.episodes]))
+    np.testing.assert_allclose(drawn.data[0].y, means, rtol=1e-5)
+    with pytest.raises(InvalidInput, match="no figure 'regret'; known: loss, cost-0, mixing"):
         sampled.plot("regret")

@@ -8,10 +8,9 @@ import itertools
 
 import pytest
 
-from hedgerow.display.escaping import Html, formulas
 from hedgerow.display.numbers import PAGE
-from hedgerow.display.text import counted
-from hedgerow.report.colours import (
+from hedgerow.display.text import Html, counted, formulas
+from hedgerow.report.plots import (
     BLUE,
     DARK,
     FORBIDDEN,

@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow.environments.columns import spread
 from hedgerow.learners.guarantees import Ledger, Promise
-from hedgerow.learners.ops.audit import DECLARED
+from hedgerow.learners.ops.loop import DECLARED
 from hedgerow.results import store
 from hedgerow.results.groups import heading
 from hedgerow.simulation.result import Run

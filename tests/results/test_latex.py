@@ -14,12 +14,12 @@ import pytest
 from run_cases import EPISODES, made_directory, made_learner, made_run, made_spec
 
 from hedgerow import results
-from hedgerow.display.escaping import latex
 from hedgerow.display.numbers import LATEX
+from hedgerow.display.table import LATEX_WIDTH, Table, TableCell
+from hedgerow.display.text import latex
 from hedgerow.errors import InvalidInput
 from hedgerow.results import store
-from hedgerow.results.groups import Group, Setting, heading
-from hedgerow.results.latex import latex_table
+from hedgerow.results.groups import Group, Setting, heading, latex_table
 from hedgerow.results.metrics import mean_over_seeds
 
 
@@ -61,11 +61,12 @@ def test_a_table_has_the_numbers_of_the_groups(tmp_path: Path) -> None:
 def test_captions_and_labels_make_a_float(tmp_path: Path) -> None:
     found = results.open(made_directory(tmp_path / "out", seeds=1))
     lines = found.to_latex(caption=r"Regret $R_T$", label="tab:my_results").splitlines()
-    assert [line for line in lines if not line.startswith("%")][:4] == [
+    assert [line for line in lines if not line.startswith("%")][:5] == [
         r"\begin{table}",
         r"\centering",
         r"\caption{Regret $R_T$}",
         r"\label{tab:my_results}",
+        r"\footnotesize",
     ]
     assert lines[-1] == r"\end{table}"
     assert all(cells[0] for cells in rows("\n".join(lines)))  # one seed has no interval
@@ -164,6 +165,48 @@ def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
     shown = printed(tmp_path / "t.pdf")
     for words in ("[sharp] x", "[3cm] far", "*ours*", "a--b", "a''b", "?`x", "U+6728"):
         assert words in shown, shown
+
+
+# Widths ---------------------------------------------------------------------------------------------------------------
+
+
+def wide_table(columns: int, value: float) -> Table:
+    """Numbers of a size with their intervals, as a sweep of a long horizon has them."""
+    table = Table("long", ["Learner", *(f"V_{i}" for i in range(columns))])
+    cell = TableCell(lambda n: n.number(value), note=lambda n: n.interval(0.75 * value, 1.25 * value))
+    for name in ("SV-OPS", "UOB-REPS", "primal-dual (sharp)"):
+        table.add_row(name, *[cell] * columns)
+    return table
+
+
+@pytest.mark.parametrize(("columns", "value"), [(6, 456.7), (6, -4567890.0), (12, 45.67), (30, -0.5)])
+def test_columns_that_do_not_fit_follow_in_another_tabular(columns: int, value: float) -> None:
+    table = wide_table(columns, value)
+    widths = table.latex_widths()
+    parts = re.findall(r"\\begin{tabular}{l(r+)}", table.to_latex())
+    assert sum(map(len, parts)) == columns
+    place = 1
+    for part in parts:  # as many columns as fit, and no more
+        taken = [widths[0], *widths[place : place + len(part) + 1]]
+        assert sum(taken[: len(part) + 1]) + 6.0 * (len(part) + 1) <= LATEX_WIDTH
+        place += len(part)
+        assert place > columns or sum(taken) + 6.0 * len(taken) > LATEX_WIDTH
+    assert (len(parts) == 1) == (columns == 6 and value > 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize(("columns", "value"), [(6, 45678.0), (6, -4567890.0), (12, 45.67), (9, 1.2e-7)])
+def test_no_tabular_is_wider_than_15_cm(columns: int, value: float, tmp_path: Path) -> None:
+    table = wide_table(columns, value)
+    measured = table.to_latex().replace(r"\begin{tabular}", r"\begin{lrbox}{\B}\begin{tabular}")
+    measured = measured.replace(r"\end{tabular}", r"\end{tabular}\end{lrbox}\typeout{WIDE=\the\wd\B}")
+    log = compiled("pdflatex", measured + " x", tmp_path, r"\newsavebox{\B}")
+    found = [float(width) for width in re.findall(r"WIDE=([0-9.]+)pt", log)]
+    assert len(found) == table.to_latex().count(r"\begin{tabular}")
+    assert max(found) <= LATEX_WIDTH
+    total = sum(table.latex_widths()) + 6.0 * (columns + 1) + (len(found) - 1) * (table.latex_widths()[0] + 6.0)
+    assert 0.8 * total <= sum(found) <= total  # estimated widths are rather too large, by little
 
 
 def test_directories_without_a_result_are_refused(tmp_path: Path) -> None:

@@ -158,6 +158,14 @@ def test_there_is_no_share_without_a_baseline_that_costs_anything(path: Path) ->
     assert [item.scores.share for item in only(path).standings if item.scores] == [None, None]
 
 
+def test_a_leaderboard_is_one_line(path: Path) -> None:
+    write(path, "best", [1.0])
+    write(path, "truth", [0.0], kind="oracle", told=Inputs(cheats="the losses to come"))
+    line = repr(board(path))
+    assert line.startswith("Leaderboard(")
+    assert "1 setting, 2 learners, first: best" in line
+
+
 def test_who_cheats_has_no_rank(path: Path) -> None:
     write(path, "a", [30.0])
     write(path, "truth", [0.0], kind="oracle", told=Inputs(cheats="the losses to come"))
@@ -165,9 +173,9 @@ def test_who_cheats_has_no_rank(path: Path) -> None:
     assert (first.learner, first.status, first.rank, first.why) == ("truth", "cheats", None, "the losses to come")
     assert (second.learner, second.rank) == ("a", 1)
     told = {summary.learner: summary for summary in board(path).summaries}
-    assert told["truth"].sentence() == "truth is a control and has no rank: it is told the losses to come."
-    assert told["truth"].told == "T, delta, cheats: the losses to come"
-    assert told["a"].told == "not said"
+    assert told["truth"].sentence() == "truth is a reference and has no rank: it knows the losses to come."
+    assert told["truth"].inputs == "T, delta; knows the losses to come"
+    assert told["a"].inputs == "not said"
 
 
 def declare(path: Path, **changes: Any) -> None:

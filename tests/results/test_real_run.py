@@ -22,12 +22,12 @@ SPEC = {
 }
 
 
-def simulated(**options: object) -> hr.Run:
+def simulated(**options: object) -> hr.results.Run:
     world = hr.worlds.make("random-layered", layers=(1, 2, 2, 1), actions=2, constraints=1)
     slater = hr.offline.slater(world.cmdp)
     learner = hr.SOPS(world.cmdp.view(), 300, 0.05, "sharp", 4, baseline=slater)
     losses = hr.losses.Switching(period=50, seed=1)
-    return hr.simulate(world.cmdp, losses, learner, seed=4, progress=False, **options)
+    return hr.simulate(world.cmdp, learner, losses, seed=4, progress=False, **options)
 
 
 def test_a_run_and_its_trace_come_back(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.report.page import page
 from hedgerow.results import store
 from hedgerow.results.manifest import cell_hash, commit, typed
-from hedgerow.results.table import MOST_COMPARATORS, table_bytes
+from hedgerow.results.table import table_bytes
+from hedgerow.simulation.result import MOST_COMPARATORS
+from nightly import daily
 
 EXPERIMENT = {"experiment": {"name": "made up"}}
 
@@ -145,10 +147,11 @@ def test_open_says_which_file_is_broken(directory: Path, name: str) -> None:
         results.open(directory)
 
 
-def test_every_flipped_bit_is_found(directory: Path) -> None:
+@pytest.mark.parametrize("step", daily(29, nightly=7))
+def test_every_flipped_bit_is_found(directory: Path, step: int) -> None:
     path = store.write_cell(directory, made_spec(), made_run())
     blob = path.read_bytes()
-    for place in range(0, len(blob), 7):
+    for place in range(0, len(blob), step):
         path.write_bytes(blob[:place] + bytes([blob[place] ^ 1 << place % 8]) + blob[place + 1 :])
         assert store.finished(directory) == set(), place
         with pytest.raises(FileFormatError, match=r"seed0\.parquet .*: hedgerow resume") as caught:

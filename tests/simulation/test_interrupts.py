@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import hedgerow as hr
-from hedgerow.simulation.arguments import held_back
-from hedgerow.simulation.run import Simulation
+from hedgerow.simulation.run import SIGNALS, HeldBack, Simulation
 
 
 class Interrupted:
@@ -32,7 +31,7 @@ class Interrupted:
 
 def interrupted(signals: int) -> Simulation:
     world = hr.worlds.make("lower-bound-2")
-    simulation = Simulation(world.cmdp, world.loss, Interrupted(world.view(), signals), episodes=10)
+    simulation = Simulation(world.cmdp, Interrupted(world.view(), signals), world.loss, episodes=10)
     with pytest.raises(KeyboardInterrupt):
         simulation.run()
     return simulation
@@ -55,10 +54,10 @@ def test_handlers_are_restored_and_called_at_the_end() -> None:
     signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
     own = signal.getsignal(signal.SIGINT)
     try:
-        with held_back() as let_through:
+        with HeldBack() as signals:
             signal.raise_signal(signal.SIGINT)
             assert caught == []
-            let_through()
+            signals.let_through()
             assert caught == [signal.SIGINT]
             signal.raise_signal(signal.SIGINT)
         assert caught == [signal.SIGINT, signal.SIGINT]
@@ -71,12 +70,68 @@ def test_other_threads_leave_handlers_alone() -> None:
     seen = []
 
     def inside() -> None:
-        with held_back() as let_through:
+        with HeldBack() as signals:
             seen.append(signal.getsignal(signal.SIGINT))
-            let_through()
+            signals.let_through()
 
     before = signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=inside)
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+@pytest.mark.parametrize("moment", ["entered", "left"])
+def test_signals_while_a_block_is_entered_or_left_do_not_stay_held(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    install, struck = signal.signal, []
+
+    def strike(number: int, handler: Any) -> Any:
+        found = install(number, handler)
+        if not struck and (handler in before.values()) == (moment == "left"):
+            struck.append(number)
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(signal, "signal", strike)
+    try:
+        with pytest.raises(KeyboardInterrupt), HeldBack():
+            pass
+        assert struck
+        assert {number: signal.getsignal(number) for number in SIGNALS} == before
+    finally:
+        for number, handler in before.items():
+            install(number, handler)
+
+
+def test_a_handler_that_does_not_raise_leaves_the_rest_of_the_block_protected() -> None:
+    before, caught = signal.getsignal(signal.SIGINT), []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        with HeldBack() as signals:
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
+            assert len(caught) == 1
+            signals.let_through()
+            assert len(caught) == 2
+            signal.raise_signal(signal.SIGINT)
+            assert len(caught) == 2
+        assert len(caught) == 3
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_exception_between_entering_and_the_block_leaves_no_handler_behind() -> None:
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        HeldBack().__enter__()  # what a `with` calls; the interrupts come before its block has begun
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert {number: signal.getsignal(number) for number in SIGNALS} == before
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -31,9 +31,9 @@ def world() -> hr.CMDP:
     return hr.CMDP(layout, transitions, hr.costs.BernoulliCosts(rng.integers(1, 16, (1, 12)) / 16.0), [1.5])
 
 
-def played(kind: type, episodes: int = 8, losses: Any = LOSS) -> hr.Run:
+def played(kind: type, episodes: int = 8, losses: Any = LOSS) -> hr.results.Run:
     place = world()
-    return hr.simulate(place, losses, kind(place.view(), episodes, 0.05), seed=1, progress=False, marks="all")
+    return hr.simulate(place, kind(place.view(), episodes, 0.05), losses, seed=1, progress=False, marks="all")
 
 
 @pytest.mark.parametrize("kind", REFUSED, ids=lambda kind: kind.__name__)
@@ -132,7 +132,7 @@ def test_who_is_ours() -> None:
         pass
 
     Liar.__module__, Liar.__qualname__ = "hedgerow.learners.ops.sv_ops", "SVOPS"
-    ours, theirs = hr.SVOPS(view, 5, 0.1), Tuned(view, 5, 0.1)
+    ours, theirs = hr.SVOPS(view, 5, 0.1, "paper"), Tuned(view, 5, 0.1)
     assert is_ours(ours)
     assert not any(map(is_ours, (theirs, Liar(view, 5, 0.1), Honest(view, 5, 0.1))))
     assert may_watch(ours)
@@ -147,7 +147,7 @@ def test_our_own_plans_would_be_accepted(kind: str) -> None:
     """What is not asked of our learners holds for them all the same."""
     place = world()
     learner = make_learner(kind, place, 60, preset="sharp", seed=3)
-    run = hr.simulate(place, LOSS, Wrapped(learner), seed=5, progress=False, episodes=60)
+    run = hr.simulate(place, Wrapped(learner), LOSS, seed=5, progress=False, episodes=60)
     assert run.episodes[-1] == 60
 
 
@@ -178,7 +178,7 @@ def test_a_learner_of_another_world_is_refused_where_it_crashed() -> None:
         "    for seed in range(5):\n"
         "        world = hr.worlds.make('random-layered', layers=(1, 2, 1), actions=2, constraints=1)\n"
         "        try:\n"
-        "            hr.simulate(world, None, kind(world.view(), 50, 0.1), seed=seed, progress=False)\n"
+        "            hr.simulate(world, kind(world.view(), 50, 0.1), seed=seed, progress=False)\n"
         "        except hr.errors.InvalidInput as error:\n"
         "            continue\n"
         "        raise AssertionError('not refused')\n"
@@ -192,4 +192,4 @@ def test_a_learner_that_is_asked_elsewhere_first_begins_where_it_says() -> None:
     place = world()
     learner = Honest(place.view(), 9, 0.05)
     learner.episode = 3  # type: ignore[attr-defined]
-    assert Simulation(place, LOSS, learner).first == 3
+    assert Simulation(place, learner, LOSS).first == 3

@@ -38,8 +38,8 @@ class Trusting:
         return Ledger("Trusting", self.promises, ("nothing else",))
 
 
-def ran(losses: object, learner: object = None) -> hr.Run:
-    return hr.simulate(WORLD, losses, learner or Trusting(), progress=False)
+def ran(losses: object, learner: object = None) -> hr.results.Run:
+    return hr.simulate(WORLD, learner or Trusting(), losses, progress=False)
 
 
 class Weekly:
@@ -129,13 +129,13 @@ def test_nobody_knows_who_chooses_the_losses_of_an_environment() -> None:
         def play(self, policy, rng):
             return WORLD.cmdp.play(policy, rng, WORLD.loss)
 
-    run = hr.simulate(Machine(), None, Trusting(), progress=False)
+    run = hr.simulate(Machine(), Trusting(), progress=False)
     assert (run.adversary, run.stochastic) == ("", None)
     assert run.guarantees()["regret"] == MEANS
 
 
 def test_own_learners_promise_whatever_the_losses_are() -> None:
-    learner = hr.SVOPS(WORLD.view(), 12, 0.05)
+    learner = hr.SVOPS(WORLD.view(), 12, 0.05, "paper")
     ledger = ran(hr.losses.Cycle(), learner).guarantees()
     assert ledger == learner.guarantees()
     assert all(promise.holds and not promise.assumes for promise in ledger)

@@ -13,7 +13,6 @@ from scipy import optimize
 
 from hedgerow import worlds
 from hedgerow.errors import InvalidInput
-from hedgerow.learners.files import load
 from hedgerow.learners.ops import base as learner_module
 from hedgerow.learners.ops.fallback import fallback_solve
 from hedgerow.learners.ops.s_ops import SOPS
@@ -24,8 +23,8 @@ from hedgerow.model.costs import DeterministicCosts
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.simulation.arguments import checkpoints
-from hedgerow.simulation.run import Simulation, simulate
+from hedgerow.simulation.files import load
+from hedgerow.simulation.run import Simulation, checkpoints, simulate
 
 ADVERSARIES: dict[str, Any] = {
     "fixed": lambda world: oblivious.Fixed(np.random.default_rng(9).random(world.layout.num_rows)),
@@ -44,7 +43,7 @@ def test_compiled_and_step_wise_runs_agree_bit_for_bit(kind: str, preset: str, c
     runs = []
     for step_wise in (False, True):
         learner = make_learner(kind, world, 300, preset=preset, confidence_scale=0.3, seed=2)
-        run = simulate(world, oblivious.Switching(period=7, seed=1), learner, seed=4, step_wise=step_wise)
+        run = simulate(world, learner, oblivious.Switching(period=7, seed=1), seed=4, step_wise=step_wise)
         runs.append((snapshot(learner), scores(run)))
     assert_same(runs[0][0], runs[1][0])
     assert_same(runs[0][1], runs[1][1])
@@ -57,7 +56,7 @@ def test_they_also_agree_when_projections_are_infeasible_and_with_doubling() -> 
     runs = []
     for step_wise in (False, True):
         learner = make_learner("sv-ops", world, None, confidence_scale=0.02, horizon="doubling")
-        run = simulate(world, oblivious.IID(seed=1), learner, episodes=80, step_wise=step_wise)
+        run = simulate(world, learner, oblivious.IID(seed=1), episodes=80, step_wise=step_wise)
         runs.append((snapshot(learner), scores(run)))
     assert run["infeasible"][-1] > 10
     assert run["refuted_feasibility"] > 0  # clean, yet infeasible: no policy is feasible here
@@ -77,7 +76,7 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
 
     def simulation() -> Simulation:
         learner = SVOPS(world.view(), 100_000, 0.05, "sharp", seed=3)
-        return Simulation(world, oblivious.IID(seed=1), learner, episodes=100, step_wise=step_wise)
+        return Simulation(world, learner, oblivious.IID(seed=1), episodes=100, step_wise=step_wise)
 
     whole = simulation()
     whole.finish()
@@ -106,12 +105,12 @@ def test_an_interrupted_projection_is_finished_by_the_next_call(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_through_a_file_is_the_run_without(kind: str, tmp_path: Path) -> None:
     world = random_world(1)
-    whole = Simulation(world, oblivious.IID(seed=1), make_learner(kind, world, 120))
+    whole = Simulation(world, make_learner(kind, world, 120), oblivious.IID(seed=1))
     whole.finish()
-    first = Simulation(world, oblivious.IID(seed=1), make_learner(kind, world, 120))
+    first = Simulation(world, make_learner(kind, world, 120), oblivious.IID(seed=1))
     first.advance(50)
     first.learner.save(tmp_path / "learner.hedge")
-    second = Simulation(world, oblivious.IID(seed=1), load(tmp_path / "learner.hedge"))
+    second = Simulation(world, load(tmp_path / "learner.hedge"), oblivious.IID(seed=1))
     second.watcher.stage = replace(second.watcher.stage, streams=first.watcher.stage.streams)
     second.finish()
     assert_same(snapshot(whole.learner), snapshot(second.learner))
@@ -128,7 +127,7 @@ def test_deterministic_promises(kind: str, preset: str, adversary: str) -> None:
         world = random_world(seed, (1, 3, 3, 1), 3)
         episodes = 300 if adversary == "pursuit" else 3_000
         learner = make_learner(kind, world, episodes, 0.1, preset=preset)
-        run = simulate(world, ADVERSARIES[adversary](world), learner, seed=seed, audit=True)
+        run = simulate(world, learner, ADVERSARIES[adversary](world), seed=seed, audit=True)
         assert run["unclean"][-1] == 0
         assert run["refuted_feasibility"] == 0
         assert run["infeasible"][-1] == 0
@@ -148,7 +147,7 @@ def test_the_mirror_descent_inequality_against_its_worst_comparator() -> None:
     """T18 with P known, so that every policy is in every set: also for the q of least estimated loss, and not idly."""
     world = random_world(3, (1, 3, 3, 1), 3, m=0)
     learner = make_learner("sv-ops", world, 5_000, 0.1, transitions=world.transitions)
-    simulation = Simulation(world, oblivious.Switching(period=700, seed=1), learner, seed=3)
+    simulation = Simulation(world, learner, oblivious.Switching(period=700, seed=1), seed=3)
     simulation.finish()
     run, score = simulation.result(), simulation.watcher.watch
     least = offline.optimum(world, score.estimates / score.estimates.max()).value * score.estimates.max()
@@ -162,7 +161,7 @@ def test_scores_are_those_of_the_policies_played() -> None:
     world = random_world(4)
     adversary = oblivious.Switching(period=10, seed=1)
     learner = make_learner("s-ops", world, 60)
-    simulation = Simulation(world, adversary, learner, seed=1)
+    simulation = Simulation(world, learner, adversary, seed=1)
     table = adversary.block(world.layout, 0, 60).dense()
     loss, violation, cost = 0.0, np.zeros(2), np.zeros(2)
     for t in range(60):
@@ -185,11 +184,11 @@ def test_scores_are_those_of_the_policies_played() -> None:
 def test_the_clean_event_is_watched() -> None:
     world = random_world(5)
     learner = make_learner("sv-ops", world, 400, confidence_scale=1e-3)
-    run = simulate(world, oblivious.IID(seed=1), learner)
+    run = simulate(world, learner, oblivious.IID(seed=1))
     assert run["unclean"][-1] > 0
     boxes = learner.core.state.boxes
     outside = (world.transitions < boxes.lower - 1e-12) | (world.transitions > boxes.upper + 1e-12)
-    simulation = Simulation(world, oblivious.IID(seed=1), make_learner("sv-ops", world, 400, confidence_scale=1e-3))
+    simulation = Simulation(world, make_learner("sv-ops", world, 400, confidence_scale=1e-3), oblivious.IID(seed=1))
     simulation.finish()
     rows = np.unique(world.layout.row_of_triple[outside])
     seen = simulation.watcher.event.outside
@@ -215,7 +214,7 @@ def test_an_adaptive_adversary_sees_what_happened() -> None:
 
     world, diary = random_world(6), Diary()
     learner = make_learner("s-ops", world, 30)
-    run = simulate(world, diary, learner)
+    run = simulate(world, learner, diary)
     assert [episode for episode, _, _ in diary.seen] == list(range(30))
     visits = np.bincount(np.concatenate([rows for _, _, rows in diary.seen]), minlength=world.layout.num_rows)
     np.testing.assert_array_equal(visits, learner.core.state.counts.num_visits)
@@ -227,7 +226,7 @@ def test_an_adaptive_adversary_sees_what_happened() -> None:
 def test_same_seed_same_run_other_seed_other_run() -> None:
     world = random_world(0)
     results = [
-        scores(simulate(world, oblivious.IID(seed=1), make_learner("s-ops", world, 100, seed=s), seed=t))
+        scores(simulate(world, make_learner("s-ops", world, 100, seed=s), oblivious.IID(seed=1), seed=t))
         for s, t in [(0, 0), (0, 0), (0, 1), (1, 0)]
     ]
     assert_same(results[0], results[1])
@@ -239,7 +238,7 @@ def test_learning_pays() -> None:
     """Against a fixed loss the regret grows more slowly than the number of episodes, below that of uniform play."""
     world = random_world(1, m=0)
     loss = np.random.default_rng(1).random(world.layout.num_rows)
-    run = simulate(world, loss, make_learner("sv-ops", world, 20_000, preset="sharp"))
+    run = simulate(world, make_learner("sv-ops", world, 20_000, preset="sharp"), loss)
     uniform = evaluate(world, np.full(world.layout.num_rows, 0.5), loss).loss - run.optimum
     half = np.searchsorted(run.episodes, 10_000)
     assert run.regret[-1] - run.regret[half] < 0.7 * run.regret[half]
@@ -258,20 +257,20 @@ def test_checkpoints(episodes: int) -> None:
 def test_misuse() -> None:
     world = random_world(0)
     with pytest.raises(InvalidInput, match="built for another world"):
-        simulate(random_world(1), oblivious.IID(), make_learner("sv-ops", world))
+        simulate(random_world(1), make_learner("sv-ops", world), oblivious.IID())
     with pytest.raises(InvalidInput, match="built for 10 episodes"):
-        simulate(world, oblivious.IID(), make_learner("sv-ops", world, 10), episodes=11)
+        simulate(world, make_learner("sv-ops", world, 10), oblivious.IID(), episodes=11)
     with pytest.raises(InvalidInput, match="pass episodes="):
-        simulate(world, oblivious.IID(), make_learner("sv-ops", world, None, horizon="doubling"))
+        simulate(world, make_learner("sv-ops", world, None, horizon="doubling"), oblivious.IID())
     learner = make_learner("sv-ops", world, 5)
-    simulate(world, oblivious.IID(), learner)
+    simulate(world, learner, oblivious.IID())
     with pytest.raises(InvalidInput, match="has played all of its 5 episodes"):
-        simulate(world, oblivious.IID(), learner)
+        simulate(world, learner, oblivious.IID())
     with pytest.raises(InvalidInput, match="is no adversary"):
-        simulate(world, 3, make_learner("sv-ops", world))
+        simulate(world, make_learner("sv-ops", world), 3)
     with pytest.raises(InvalidInput, match="the loss of episode 0"):
         simulate(
-            world, lambda layout, first, count: np.full((count, layout.num_rows), 2.0), make_learner("sv-ops", world)
+            world, make_learner("sv-ops", world), lambda layout, first, count: np.full((count, layout.num_rows), 2.0)
         )
 
 
@@ -281,7 +280,7 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
     world = random_world(5, m=2)
     expected: list[float] = []
     run = simulate(
-        world, oblivious.Switching(period=20, seed=1), make_learner("sv-ops", world, 400), seed=0, progress=False
+        world, make_learner("sv-ops", world, 400), oblivious.Switching(period=20, seed=1), seed=0, progress=False
     )
     for sums, t in zip(run.losses, run.episodes, strict=True):
         expected.append(float(t) * offline.optimum(world, np.clip(sums / t, 0.0, 1.0)).value)
@@ -297,38 +296,51 @@ def test_comparators_of_all_checkpoints_cost_hardly_more_than_one(monkeypatch: p
 def test_regret_against_nobody_is_not_a_number() -> None:
     world = random_world(5, m=1)
     nobody = world.with_thresholds([0.0])
-    run = simulate(nobody, oblivious.IID(seed=1), make_learner("sv-ops", nobody, 20), seed=0, progress=False)
+    run = simulate(nobody, make_learner("sv-ops", nobody, 20), oblivious.IID(seed=1), seed=0, progress=False)
     assert np.isnan(run.optimum)
     assert np.all(np.isnan(run.regret_so_far))
 
 
 MIXED_UP: dict[str, tuple[Any, str]] = {
     "losses and world swapped": (
-        lambda i, loss, learner: (loss, i.cmdp, learner),
-        "first argument .* is a world: .*, not an object of the class IID; the order is simulate\\(world, losses, ",
+        lambda i, learner, loss: (loss, learner, i.cmdp),
+        "first argument .* is a world: .*, not an object of the class IID; the order is simulate\\(world, learner, ",
     ),
-    "losses and learner swapped": (
-        lambda i, loss, learner: (i.cmdp, learner, loss),
-        "second argument .* is the losses, .*, not an object of the class SVOPS",
+    "the order of former releases": (
+        lambda i, learner, loss: (i.cmdp, loss, learner),
+        "second argument .* is a learner: .*, not .* IID; the learner comes before the losses, which may be left out",
     ),
-    "learner first": (lambda i, loss, learner: (learner, loss, i.cmdp), "a world: .*, not an object of .* SVOPS"),
-    "the world twice": (lambda i, loss, learner: (i.cmdp, i.cmdp, learner), "the losses, .*, not .* CMDP"),
-    "a view": (lambda i, loss, learner: (i.cmdp.view(), loss, learner), "a world: .*, not .* View"),
+    "the order of former releases, without losses": (
+        lambda i, learner, loss: (i, None, learner),
+        "second argument .* is a learner: .*, not .* NoneType; the learner comes before the losses",
+    ),
+    "learner first": (lambda i, learner, loss: (learner, i.cmdp, loss), "a world: .*, not an object of .* SVOPS"),
+    "the learner twice": (
+        lambda i, learner, loss: (i.cmdp, learner, learner),
+        "third argument .* is the losses, .*, not an object of the class SVOPS",
+    ),
+    "the world twice": (lambda i, learner, loss: (i.cmdp, learner, i.cmdp), "the losses, .*, not .* CMDP"),
+    "a view": (lambda i, learner, loss: (i.cmdp.view(), learner, loss), "a world: .*, not .* View"),
     "an entry as losses": (
-        lambda i, loss, learner: (i.cmdp, i, learner),
+        lambda i, learner, loss: (i.cmdp, learner, i),
         "the losses, .*, not an object of the class World; pass its own loss, .loss; the order",
     ),
-    "a class of worlds": (lambda i, loss, learner: (CMDP, loss, learner), "not the class CMDP; make an object of it"),
+    "a class of worlds": (lambda i, learner, loss: (CMDP, learner, loss), "not the class CMDP; make an object of it"),
     "a class of losses": (
-        lambda i, loss, learner: (i.cmdp, oblivious.Switching, learner),
-        r"second .*, not the class Switching; make an object of it, Switching\(\.\.\.\); the order",
+        lambda i, learner, loss: (i.cmdp, learner, oblivious.Switching),
+        r"third .*, not the class Switching; make an object of it, Switching\(\.\.\.\); the order",
     ),
     "a class of learners": (
-        lambda i, loss, learner: (i.cmdp, loss, SVOPS),
-        r"third .* is a learner: .*, not the class SVOPS; make an object of it, SVOPS\(\.\.\.\)",
+        lambda i, learner, loss: (i.cmdp, SVOPS, loss),
+        r"second .* is a learner: .*, not the class SVOPS; make an object of it, SVOPS\(\.\.\.\)",
     ),
-    "a name": (lambda i, loss, learner: (i.cmdp, loss, "sv-ops"), "a learner: .*, not an object of the class str"),
-    "nothing": (lambda i, loss, learner: (None, None, None), "a world: .*, not an object of the class NoneType"),
+    "a name": (lambda i, learner, loss: (i.cmdp, "sv-ops", loss), "a learner: .*, not an object of the class str"),
+    "nothing": (lambda i, learner, loss: (None, None, None), "a world: .*, not an object of the class NoneType"),
+    "no losses where the world has none": (
+        lambda i, learner, loss: (i.cmdp, learner),
+        "no loss of its own: say which losses to play",
+    ),
+    "no learner": (lambda i, learner, loss: (i.cmdp,), "simulate needs the argument 'learner'"),
 }
 
 
@@ -338,20 +350,23 @@ def test_arguments_that_are_mixed_up_are_named(order: Any, message: str) -> None
     learner = make_learner("sv-ops", entry.cmdp, 10)
     before = snapshot(learner)
     with pytest.raises(InvalidInput, match=message):
-        simulate(*order(entry, oblivious.IID(seed=1), learner))
+        simulate(*order(entry, learner, oblivious.IID(seed=1)))
     assert_same(before, snapshot(learner))
 
 
 @pytest.mark.parametrize("given", [CMDP, None, "world"])
 def test_a_learner_says_what_it_was_built_on(given: Any) -> None:
     what = "the class CMDP" if given is CMDP else f"an object of the class {type(given).__name__}"
-    for build in (lambda: SVOPS(given, 10, 0.1), lambda: SOPS(given, 10, 0.1, baseline=[], baseline_costs=[])):
-        with pytest.raises(InvalidInput, match=rf"a learner is built on cmdp.view\(\), not on {what}"):
+    for build in (
+        lambda: SVOPS(given, 10, 0.1, "paper"),
+        lambda: SOPS(given, 10, 0.1, "paper", baseline=[], baseline_costs=[]),
+    ):
+        with pytest.raises(InvalidInput, match=rf"a world or its view is needed here: .*, not {what}"):
             build()
 
 
 def test_whatever_follows_the_learner_is_named() -> None:
-    """`simulate(world, losses, learner, 1000)` took the 1000 for a seed and not for the number of episodes."""
+    """`simulate(world, learner, losses, 1000)` took the 1000 for a seed and not for the number of episodes."""
     world = random_world(0)
-    with pytest.raises(TypeError, match="positional arguments"):
-        simulate(world, oblivious.IID(), make_learner("sv-ops", world, 20), 10)  # type: ignore[misc]
+    with pytest.raises(InvalidInput, match="simulate: too many positional arguments; its arguments are world, "):
+        simulate(world, make_learner("sv-ops", world, 20), oblivious.IID(), 10)  # type: ignore[misc]

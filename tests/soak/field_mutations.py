@@ -54,7 +54,7 @@ WORLD = next(world.cmdp for world in small_worlds() if world.name == "m = 1")
 
 @cache
 def played_learners() -> list[Any]:
-    """Every learner of the field that can be saved, with both kinds of radii where it has them, after some episodes."""
+    """Every learner of the field that can be saved, with two kinds of sets where it has them, after some episodes."""
     found, slater = [], hr.offline.slater(WORLD)
     offered = {"delta": 0.05, "baseline": slater, "slater": slater.margin}
     for kind, place in learners.builtin.items():
@@ -63,8 +63,8 @@ def played_learners() -> list[Any]:
         taken = inspect.signature(cls).parameters
         if ".field." not in module or kind == "oracle":
             continue
-        for radii in ("source", "hedgerow") if "radii" in taken else (None,):
-            options = {name: value for name, value in {**offered, "radii": radii}.items() if name in taken}
+        for sets in ("source", "sharp") if "sets" in taken else (None,):
+            options = {name: value for name, value in {**offered, "sets": sets}.items() if name in taken}
             if "feedback" in taken:
                 options["feedback"] = "bandit"
             learner = cls(WORLD.view(), 60, **options)

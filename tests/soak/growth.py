@@ -44,7 +44,7 @@ def many_episodes(episodes: int) -> list[float]:
     looks, marks = [], [1]
     for first in range(0, episodes, BLOCK):
         count = min(BLOCK, episodes - first)
-        hr.simulate(world, hr.losses.Switching(period=10), learner, progress=False, episodes=count, marks=marks)
+        hr.simulate(world, learner, hr.losses.Switching(period=10), progress=False, episodes=count, marks=marks)
         gc.collect()
         looks.append(resident())
     return looks[1:] or looks
@@ -58,7 +58,7 @@ def many_simulations(simulations: int) -> tuple[list[float], Counter[str]]:
     def play(count: int) -> None:
         for seed in range(count):
             learner = hr.SVOPS(view, episodes=20, delta=0.05, preset="sharp", seed=seed)
-            hr.simulate(world, losses, learner, seed=seed, progress=False)
+            hr.simulate(world, learner, losses, seed=seed, progress=False)
 
     play(WARM_UP)
     before = _objects()

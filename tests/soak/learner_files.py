@@ -13,6 +13,7 @@ from numpy.random import Generator
 sys.path.append(str(Path(__file__).resolve().parent.parent / "learners"))
 
 from learner_cases import draw_path, make_learner, random_world
+from learner_cases import to_bytes as to_bytes
 
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.ops.base import MirrorLearner as Learner
@@ -66,6 +67,7 @@ def situations() -> list[Situation]:
         Situation("s-ops, sharpest", "s-ops", plain, 60, {"preset": "sharpest", **tight}, pending=True),
         Situation("s-ops, balls", "s-ops", random_world(5, (1, 7, 2, 1), 2), 60, {"preset": "sharpest", **tight}),
         Situation("s-ops, sparse", "s-ops", sparse, 37, tight),
+        Situation("b-ops", "b-ops", plain, 60, {"preset": "sharpest"}, pending=True),
         Situation("cv-ops, searching", "cv-ops", plain, 15, {}, pending=True),
         Situation("cv-ops, found", "cv-ops", plain, 60, small),
         Situation("cv-ops, discard", "cv-ops", plain, 60, {"phase2_stats": "discard", **small}, pending=True),

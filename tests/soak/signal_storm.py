@@ -26,7 +26,7 @@ import numpy as np
 from rounds import Broken, main, rounds
 
 import hedgerow as hr
-from hedgerow.learners.locking import NOW
+from hedgerow.learners.base import NOW
 
 PAUSE = 0.0003
 EVERY = 3
@@ -52,13 +52,13 @@ class Rounds:
 
     def guarded(self, kind: int) -> None:
         if kind == 0:
-            hr.simulate(self.world, None, self._learner(5), progress=False)
+            hr.simulate(self.world, self._learner(5), progress=False)
         elif kind == 1:
             self.world.cmdp.play(self.policy, self.rng)
         else:
             for plan in self.old.open_plans:
                 self.old.observe(self.world.cmdp.play(plan.policy, self.rng))
-            hr.simulate(self.world, None, self.old, progress=False, episodes=3)
+            hr.simulate(self.world, self.old, progress=False, episodes=3)
 
     def run(self, number: int) -> None:
         try:

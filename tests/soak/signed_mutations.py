@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from learner_cases import to_bytes
-from learner_files import Situation, observe, situations
+from learner_files import Situation, observe, situations, to_bytes
 from numpy.random import Generator
 from sound_learner import problems
 

@@ -23,6 +23,7 @@ def test_kill_during_save() -> None:
     assert "20 kills, 0 torn" in kill_save.soak(20, random.Random(1))
 
 
+@pytest.mark.nightly
 def test_kill_during_sweeps() -> None:
     assert "2 sweeps, all bytes identical" in kill_sweep.soak(2, random.Random(1))
 
@@ -35,5 +36,6 @@ def test_flipped_bits_of_logs() -> None:
     assert "300 flips, 0 read as other values (300 refused)" in flip_logs.soak(300, random.Random(1))
 
 
+@pytest.mark.nightly
 def test_kill_during_comparisons() -> None:
     assert "no cell lost (2 kills" in kill_compare.soak(2, random.Random(1), seeds=2)

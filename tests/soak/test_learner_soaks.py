@@ -62,6 +62,7 @@ def test_the_twin_of_the_checks_sees_what_is_wrong() -> None:
     assert learner.core.state.numbers.branch >= 0
 
 
+@pytest.mark.nightly
 def test_threads_on_shared_learners_neither_crash_nor_tear_files() -> None:
     command = [sys.executable, str(HERE / "thread_torture.py"), "--worker", "1", "--seconds", "6"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

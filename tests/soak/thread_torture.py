@@ -27,10 +27,10 @@ from numpy.random import Generator
 from sound_learner import problems
 
 from hedgerow import errors
-from hedgerow.learners.files import load
 from hedgerow.learners.ops.base import MirrorLearner as Learner
 from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
+from hedgerow.simulation.files import load
 from hedgerow.simulation.run import simulate
 
 THREADS = 6
@@ -83,8 +83,8 @@ def finish(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 def run(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     simulate(
         world,
-        oblivious.IID(seed=1),
         learner,
+        oblivious.IID(seed=1),
         seed=int(rng.integers(10**6)),
         progress=False,
         episodes=int(rng.integers(1, 400)),
@@ -94,8 +94,8 @@ def run(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
 def run_step_wise(learner: Learner, world: CMDP, path: Path, rng: Generator) -> None:
     simulate(
         world,
-        oblivious.Pursuit(),
         learner,
+        oblivious.Pursuit(),
         seed=int(rng.integers(10**6)),
         progress=False,
         episodes=int(rng.integers(1, 40)),

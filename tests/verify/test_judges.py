@@ -9,8 +9,7 @@ import pytest
 from observed import found, seen
 
 from hedgerow.learners.ops.notes import ODDS
-from hedgerow.verify.claims import BY_KEY, PROMISES
-from hedgerow.verify.judges import log_evidence
+from hedgerow.verify.claims import BY_KEY, PROMISES, log_evidence
 from hedgerow.verify.judging import (
     Observation,
     Status,
@@ -90,6 +89,11 @@ KEPT: dict[str, list[Observation]] = {
             "T26",
             "T29",
             "T31",
+            "T32",
+            "T33",
+            "T34",
+            "T35",
+            "T36",
         )
     },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
@@ -141,6 +145,15 @@ BROKEN: dict[str, list[list[Observation]]] = {
         [seen(None, mixing_total=0.0, bias_seen=13.0)] * 8,
     ],
     "T31": [many(40, 4, refuted_premises=1.0)],
+    "T32": [
+        many(40, 1, refuted_budget=1.0, overdrawn=1.0),
+        many(40, 12, account_breaches=1.0),
+        many(40, 25, overdrawn=3.0, account_breaches=0.0),
+    ],
+    "T33": [many(40, 1, mirror_left=1.6)],
+    "T34": [many(40, 1, anchored_gap=1e-8)],
+    "T35": [many(40, 1, refuted_safety=1.0, unsafe=1.0), many(40, 25, unsafe=1.0, clean=0.0)],
+    "T36": [many(40, 25, bound_breaches=1.0)],
 }
 
 

@@ -53,17 +53,18 @@ def test_dependent_costs_have_the_means_and_the_dependence(kind: str, sign: int)
 @pytest.mark.parametrize(
     ("world", "learner", "shares"),
     [
-        (SMALL, "s-ops", (1.5, 1.5, 2.0, 0.0)),
+        (SMALL, "s-ops", (2.5, 0.5, 2.0, 0.0)),
         (SMALL, "sv-ops", (3.0, 0.0, 2.0, 0.0)),
-        (two_actions, "s-ops", (2.5, 2.5, 0.0, 0.0)),
-        (fan, "s-ops", (1.5, 1.5, 1.0, 1.0)),
+        (two_actions, "s-ops", (25 / 6, 5 / 6, 0.0, 0.0)),
+        (fan, "s-ops", (2.5, 0.5, 1.0, 1.0)),
         (fan, "sv-ops", (3.0, 0.0, 2.0, 0.0)),
     ],
 )
 def test_runs_know_their_budgets(world: Named, learner: str, shares: tuple[float, ...]) -> None:
     (cell,) = runs(world, learner, 20, [0], presets=SHARPEST)
     run = run_cell(cell).run
-    assert tuple(run[name] for name in SHARES) == shares
+    assert tuple(run[name] for name in SHARES) == pytest.approx(shares, rel=1e-15)
+    assert sum(run[name] for name in SHARES) == pytest.approx(5.0, rel=1e-15)
     (cell,) = runs(world, learner, 20, [0], presets=["sharp"])
     run = run_cell(cell).run
     assert tuple(run[name] for name in SHARES) == (1.0, 0.0, 4.0 if shares[2] else 0.0, 0.0)

@@ -39,7 +39,7 @@ def test_a_search_that_waits_for_the_theory(constant: float | None, ends: bool) 
     soon = hr.CVOPS(world.view(), 3_000, 0.05, "sharp", confidence_scale=0.3)
     assert isfinite(late.core.search.primal_constant)
     for learner in (late, soon):
-        hr.simulate(world, loss, learner, seed=1, progress=False)
+        hr.simulate(world, learner, loss, seed=1, progress=False)
     assert soon.t_bar is not None
     assert (late.t_bar is not None) == ends
     assert late.t_bar is None or late.t_bar > soon.t_bar

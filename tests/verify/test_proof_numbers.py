@@ -15,8 +15,8 @@ from hedgerow.experiments.spec import CellSpec
 from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.occupancy import backward_induction
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
 from hedgerow.simulation.run import Simulation, simulate
 from hedgerow.verify.levels import PURSUIT_RATE, Level, controls, runs
 from hedgerow.verify.twin import TwinBoxes, occupancies, upper_occupancies
@@ -35,11 +35,11 @@ ESTIMATOR = (
 
 
 def ingredients(cell: CellSpec) -> tuple[CMDP, Any, Any]:
-    """World, adversary and learner of a cell."""
+    """World, learner and adversary of a cell."""
     world = components.build_world(cell.world, Path())
     adversary = components.build_adversary(cell.adversary, cell.seed, world)
     learner = components.build_learner(cell.learner, world, cell.episodes, cell.delta, cell.seed)
-    return world.cmdp, adversary, learner
+    return world.cmdp, learner, adversary
 
 
 def stepped(cell: CellSpec, *, marks: Any = "all", seed: int = 0) -> Simulation:
@@ -60,9 +60,9 @@ def test_the_watched_run_is_the_plain_one() -> None:
 
 
 def test_the_adversary_written_out_is_pursuit() -> None:
-    cmdp, _, learner = ingredients(PURSUED)
+    cmdp, learner, _ = ingredients(PURSUED)
     plain, watched = (
-        simulate(cmdp, hr.losses.Pursuit(PURSUIT_RATE), learner, seed=0, progress=False),
+        simulate(cmdp, learner, hr.losses.Pursuit(PURSUIT_RATE), seed=0, progress=False),
         run_cell(PURSUED).run,
     )
     assert watched.loss[-1] == plain.loss[-1]
@@ -188,8 +188,8 @@ def test_what_a_search_found_is_exact(world: Any, violates: bool, tmp_path: Path
     evidence = Evidence(Level("x", {"search": cells}), tmp_path)
     evidence.gather(cells, 1, False, None)
     (seen,) = evidence.seen("search", cells)
-    cmdp, adversary, learner = ingredients(cells[0])
-    run = simulate(cmdp, adversary, learner, seed=0, progress=False, marks="all")
+    cmdp, learner, adversary = ingredients(cells[0])
+    run = simulate(cmdp, learner, adversary, seed=0, progress=False, marks="all")
     costs = [hr.occupancy.evaluate(cmdp, policy).costs for policy in learner.baseline_policies]
     assert seen["margin"] == pytest.approx(float(np.min(cmdp.thresholds - np.mean(costs, axis=0))), abs=1e-12)
     assert seen["t_bar"] == len(costs)

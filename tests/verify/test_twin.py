@@ -16,8 +16,8 @@ import hedgerow as hr
 from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.notes import ODDS, _note_coin, make_notes
 from hedgerow.verify import levels, twin, twin_watcher, verify
+from hedgerow.verify.claims import TOL
 from hedgerow.verify.controls import CONTROLS, RIGHT, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
-from hedgerow.verify.judges import TOL
 from hedgerow.verify.judging import Status
 from hedgerow.verify.levels import EQUAL, PRESETS, SHARPEST, SMALL, Level, runs
 from hedgerow.verify.twin import (
@@ -39,7 +39,17 @@ from hedgerow.verify.twin import (
 from hedgerow.verify.twin_watcher import GAPS, RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 from hedgerow.verify.worlds import buffer, chorus, partly_known, rooms, two_actions, wide
 
-SHARP = Switches("tight", clip_costs=True, joint_cost=True, ties=False, aggregate=False, ball_from=0)
+SHARP = Switches(
+    "tight",
+    clip_costs=True,
+    joint_cost=True,
+    ties=False,
+    aggregate=False,
+    ball_from=0,
+    anchored=False,
+    eta="paper",
+    gamma="paper",
+)
 NEW = (
     "dull-estimator", "frozen-boxes", "short-logs", "squares-per-step", "cheap-certificate", "late-lambda",
     "low-ceiling", "biased-coin", "idle-coin", "small-gamma", "short-search",
@@ -211,6 +221,7 @@ def test_so_does_a_search_that_ends() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NEW)
 def test_what_is_wrong_by_little_is_refuted(name: str, tmp_path: Path) -> None:
     control = next(control for control in CONTROLS if control.name == name)
@@ -262,7 +273,8 @@ def test_a_mutant_has_the_constants_that_it_is_given() -> None:
 
 
 def _constants(learner: MutantSOPS) -> dict[str, float]:
-    rule, reals, radii = learner.core.rule, learner.core.state.reals, learner.core.rule.box.radii
+    rule, reals = learner.core.sets.rule, learner.core.state.reals
+    radii = rule.box.radii
     return {
         "cost_log": radii.cost_log,
         "transition_log": radii.transition_log,

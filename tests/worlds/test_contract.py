@@ -12,10 +12,11 @@ import pytest
 from hedgerow import worlds
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
+from hedgerow.model.occupancy import backward_induction
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
-from hedgerow.worlds import entries, freeze
+from hedgerow.worlds import entries
 from hedgerow.worlds.world import content_hash
+from tools import freeze_worlds
 
 TOL_GOLDEN = 1e-6
 FROZEN = [
@@ -97,7 +98,7 @@ def test_freezing_again_changes_nothing(tmp_path):
     stored = resources.files("hedgerow.worlds").joinpath(entries.FROZEN_FILE).read_text(encoding="utf-8")
     path = tmp_path / "frozen.json"
     path.write_text(stored, encoding="utf-8")
-    freeze.refresh(path, ["lower-bound-1", "random-layered"])
+    freeze_worlds.refresh(path, ["lower-bound-1", "random-layered"])
     old, new = json.loads(stored)["entries"], json.loads(path.read_text(encoding="utf-8"))["entries"]
     assert [item["hash"] for item in new] == [item["hash"] for item in old]
     for before, after in zip(old, new, strict=True):
@@ -107,11 +108,11 @@ def test_freezing_again_changes_nothing(tmp_path):
 
 def test_freezing_refuses_to_contradict_the_source():
     world = worlds.make("lower-bound-2")
-    assert freeze.golden_values(world, {"optimum": 0.5}).published == {"optimum": 0.5}
+    assert freeze_worlds.golden_values(world, {"optimum": 0.5}).published == {"optimum": 0.5}
     with pytest.raises(
         CertificateError, match=r"lower-bound-2: the optimum is 0\.5.* \(reward\), but the source gives 0\.6"
     ):
-        freeze.golden_values(world, {"optimum": 0.6})
+        freeze_worlds.golden_values(world, {"optimum": 0.6})
 
 
 def test_changed_content_is_refused(monkeypatch):
@@ -123,7 +124,7 @@ def test_changed_content_is_refused(monkeypatch):
 
     monkeypatch.setitem(entries._entries, "lower-bound-2", dataclasses.replace(found, build=other))
     with pytest.raises(
-        CertificateError, match=r"golden values belong to .*`python -m hedgerow.worlds.freeze lower-bound-2"
+        CertificateError, match=r"golden values belong to .*`python tools/freeze_worlds.py lower-bound-2"
     ):
         worlds.make("lower-bound-2")
     assert worlds.make("lower-bound-2", rho=0.3).golden is None  # not frozen, so nothing to contradict

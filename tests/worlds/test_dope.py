@@ -8,9 +8,8 @@ from scipy.optimize import linprog
 
 from hedgerow import worlds
 from hedgerow.errors import InvalidInput
-from hedgerow.model.occupancy import evaluate
+from hedgerow.model.occupancy import backward_induction, evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
 
 TOL_GOLDEN = 1e-6
 

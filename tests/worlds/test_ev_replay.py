@@ -13,8 +13,9 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.policy import Mixture, Policy, UniformMixture
 from hedgerow.simulation.run import simulate
-from hedgerow.worlds.ev import charging, workday
-from hedgerow.worlds.ev.replay import RealCars, replayed, shuffled
+from hedgerow.worlds import ev_workday as workday
+from hedgerow.worlds.ev_replay import RealCars, replayed, shuffled
+from nightly import daily
 
 WORLDS = ("ev-workday", "ev-workday-hard")
 
@@ -80,7 +81,7 @@ def test_the_world_is_right_where_its_rows_were_counted_so():
     """Waiting in A: what follows need at B is as in the world. Charging in A: what follows an empty charger is."""
     cmdp, days = worlds.make("ev-workday").cmdp, workday.days_of()
     first, second, _ = cmdp.layout.split_triples(cmdp.transitions)
-    weight, standing = days.chargers, charging.standing_need(days)
+    weight, standing = days.chargers, workday.standing_need(days)
     need, empty = standing[:, 1] > 0, days.arrives[:, 1] == 0
     assert first[0, 0, 1] == pytest.approx(weight @ need / days.total)
     assert first[0, 1, 1] == pytest.approx(weight @ ~empty / days.total)
@@ -100,9 +101,10 @@ def test_the_optimum_of_the_world_saves_less_on_the_real_cars():
     assert found.costs.mean() == pytest.approx(563 / 19_440)
 
 
+@pytest.mark.parametrize("count", daily(1_000, nightly=4_000))
 @pytest.mark.parametrize("name", WORLDS)
-def test_drawn_days_average_to_what_is_expected(name):
-    cars, count = RealCars(name, seed=1), 4_000
+def test_drawn_days_average_to_what_is_expected(name, count):
+    cars = RealCars(name, seed=1)
     layout = cars.view().layout
     policy, rng = Policy(layout, some_policy(layout, 2)), np.random.default_rng(5)
     drawn, expected = np.zeros((count, 2)), np.zeros((count, 2))
@@ -150,7 +152,7 @@ def test_expectations_are_linear_in_mixtures():
 def test_a_learner_plays_the_real_cars():
     cars = RealCars(alpha=0.2)
     assert isinstance(cars, Environment)
-    run = simulate(cars, None, SVOPS(cars.view(), 200, 0.01), progress=False)
+    run = simulate(cars, SVOPS(cars.view(), 200, 0.01, "paper"), progress=False)
     assert run.scored == "sampled"
     assert 0.0 < run["observed_loss"][-1] < 200 * 2
     assert cars.remaining == 19_440 - 200

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hedgerow.worlds.ev import charging
+from hedgerow.worlds import ev_workday as workday
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +59,7 @@ def script():
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_table_is_the_one_that_was_built(name):
     lines, first, digest = SHIPPED[name]
-    text = charging.text(name)
+    text = workday.table_text(name)
     assert text.count("\n") == lines + 1
     assert text.splitlines()[1] == first
     assert hashlib.sha256(text.encode()).hexdigest() == digest
@@ -73,10 +73,10 @@ def test_files_carry_no_time(name):
 
 @pytest.mark.parametrize(("prefix", "total", "most"), [("ev", 19_440, 1), ("ev_hard", 19_370, 2)])
 def test_cars_come_one_after_another(prefix, total, most):
-    days = charging.charger_days(f"{prefix}_charger_days")
+    days = workday.charger_days(f"{prefix}_charger_days")
     assert days.total == total == days.per_date().sum()
     assert list(days.dates) == sorted(set(days.dates))
-    assert len(days.dates) == len(charging.rates(f"{prefix}_moer")) == 480
+    assert len(days.dates) == len(workday.rate_table(f"{prefix}_moer")) == 480
     assert np.all(np.diff(days.day) >= 0)
     assert 0 <= days.arrives.min() <= days.arrives.max() == most
     standing = np.zeros(len(days.day), dtype=bool)
@@ -90,15 +90,15 @@ def test_cars_come_one_after_another(prefix, total, most):
 
 
 def test_dates_of_all_tables_are_the_same():
-    first = charging.charger_days("ev_charger_days").dates
-    assert charging.charger_days("ev_hard_charger_days").dates == first
+    first = workday.charger_days("ev_charger_days").dates
+    assert workday.charger_days("ev_hard_charger_days").dates == first
     for name in ("ev_moer", "ev_prices", "ev_hard_moer"):
-        assert tuple(line.split(",")[0] for line in charging.text(name).splitlines()[1:]) == first
+        assert tuple(line.split(",")[0] for line in workday.table_text(name).splitlines()[1:]) == first
 
 
 def test_rates_are_shares_of_the_largest():
-    assert 0 <= charging.rates("ev_moer").min() <= charging.rates("ev_moer").max() <= 66_375
-    assert 0 <= charging.rates("ev_prices").min() <= charging.rates("ev_prices").max() <= 100_000
+    assert 0 <= workday.rate_table("ev_moer").min() <= workday.rate_table("ev_moer").max() <= 66_375
+    assert 0 <= workday.rate_table("ev_prices").min() <= workday.rate_table("ev_prices").max() <= 100_000
 
 
 # The script -----------------------------------------------------------------------------------------------------------

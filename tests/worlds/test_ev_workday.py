@@ -15,8 +15,8 @@ from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.losses import oblivious as ls
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.worlds.ev import charging, workday
-from hedgerow.worlds.ev.replay import EVDays
+from hedgerow.worlds import ev_workday as workday
+from hedgerow.worlds.ev_replay import EVDays
 
 WORLDS = ("ev-workday", "ev-workday-hard")
 WAIT_IN_A, CHARGE_AT_ONCE, ALWAYS_WAIT = (0, 1, 1), (1, 1, 1), (0, 0, 0)
@@ -99,7 +99,7 @@ def test_baselines(world):
         assert found.costs.tolist() == [0.0]  # exactly
         assert found.loss == pytest.approx(made.golden.baseline, abs=1e-12)
         assert made.baseline.costs.tolist() == [0.001]
-    learner = SOPS(world.view(), 100, 0.01, baseline=world.baseline)
+    learner = SOPS(world.view(), 100, 0.01, "paper", baseline=world.baseline)
     np.testing.assert_array_equal(learner.baseline, workday.charge_at_once())
 
 
@@ -166,8 +166,8 @@ def slow_tally(days, units, k, state, action):
 @pytest.mark.parametrize("name", WORLDS)
 def test_counts_against_a_slow_twin(name):
     site = workday.site_of(name)
-    days = charging.charger_days(site.days)
-    layers = charging.tally(days, site.units)
+    days = workday.charger_days(site.days)
+    layers = workday.tally(days, site.units)
     for k, layer in enumerate(layers):
         for state, action in itertools.product(range(len(layer.visits)), range(site.units + 1)):
             visits, unserved, charged, missed, following = slow_tally(days, site.units, k, state, action)

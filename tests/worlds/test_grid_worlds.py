@@ -16,8 +16,8 @@ from hedgerow.losses.oblivious import Switching
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
 from hedgerow.worlds import conrl, gym_maps, oreps, triple_q
+from hedgerow.worlds.building import MoveOutcome, cells_of, moved, world_of_outcomes
 from hedgerow.worlds.entries import build
-from hedgerow.worlds.grids import MoveOutcome, cells_of, moved, tables
 
 TOL_GOLDEN = 1e-6
 """Of values with six decimals."""
@@ -125,6 +125,7 @@ def test_the_sources_own_description_has_the_same_optima(case):
     assert golden.margin * case.cost_unit == pytest.approx(twin.threshold - least_cost, abs=tol)
 
 
+@pytest.mark.sampled(6)
 @ALL
 def test_a_linear_program_over_all_steps_agrees(case):
     """Within HiGHS's own tolerance, 1e-7."""
@@ -187,14 +188,13 @@ def test_states_and_actions_have_names(case):
 
 
 def test_outcomes_are_weighed_exactly():
-    made = tables(
-        ("a", "b"),
-        1,
-        lambda state, _: [MoveOutcome(37, "a", 1, 0), MoveOutcome(1, "b", 1, 1), MoveOutcome(2, "a", 1, 0)],
-    )
-    assert made.transitions[0, 0].tolist() == [39 / 40, 1 / 40]
-    assert made.loss.tolist() == [[1.0], [1.0]]
-    assert made.cost.tolist() == [[0.025], [0.025]]
+    def outcomes(state, _):
+        return [MoveOutcome(37, "a", 1, 0), MoveOutcome(1, "b", 1, 1), MoveOutcome(2, "a", 1, 0)]
+
+    made = world_of_outcomes(("a", "b"), ["on"], outcomes, 2, "a", {"cost": (1.0, 0.5)}, named=str)
+    assert made.cmdp.transitions[:2].tolist() == [39 / 40, 1 / 40]
+    assert made.loss.tolist() == [1.0] * 3
+    assert made.cmdp.mean_costs.tolist() == [[0.025] * 3]
 
 
 def test_walls_and_edges_hold():

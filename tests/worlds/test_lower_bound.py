@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow import worlds
 from hedgerow.planning import offline
-from hedgerow.worlds.lower_bound import closed_form
+from hedgerow.worlds.closed_forms import pair_optimum
 
 NAMES = ("lower-bound-1", "lower-bound-2")
 
@@ -19,7 +19,7 @@ NAMES = ("lower-bound-1", "lower-bound-2")
 @pytest.mark.parametrize("rho", [0.05, 0.1, 0.25, 0.5])
 def test_closed_form_equals_the_linear_program(name, episodes, rho):
     world = worlds.make(name, episodes=episodes, rho=rho)
-    expected = closed_form(name, episodes, rho)
+    expected = pair_optimum(name, episodes, rho)
     best, slater = offline.optimum(world.cmdp, world.loss), offline.slater(world.cmdp)
     assert best.value == pytest.approx(expected.optimum, abs=1e-12)
     assert slater.margin == pytest.approx(expected.margin, abs=1e-12)
@@ -30,7 +30,7 @@ def test_closed_form_equals_the_linear_program(name, episodes, rho):
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_is_the_closed_form(name):
     world = worlds.make(name)
-    expected = closed_form(name, 16_000, 0.25)
+    expected = pair_optimum(name, 16_000, 0.25)
     assert world.golden.optimum == pytest.approx(expected.optimum, abs=1e-12)
     assert world.golden.unconstrained == expected.unconstrained
     assert world.golden.margin == expected.margin

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hedgerow import worlds
-from hedgerow.model.occupancy import evaluate
+from hedgerow.model.occupancy import backward_induction, evaluate
 from hedgerow.planning import offline
-from hedgerow.planning.induction import backward_induction
 from hedgerow.worlds.random import MARGIN, MASS, UNIT
 
 SHAPES = [

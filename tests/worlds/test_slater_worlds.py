@@ -11,7 +11,7 @@ from hedgerow import worlds
 from hedgerow.errors import InvalidInput
 from hedgerow.model.occupancy import evaluate
 from hedgerow.planning import offline
-from hedgerow.worlds.slater import chain_optimum, hidden_actions, lock_optimum
+from hedgerow.worlds.closed_forms import chain_optimum, hidden_actions, lock_optimum
 
 TOL = 1e-7
 
