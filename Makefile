@@ -14,21 +14,34 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick contract lint format docs verify bench constraints upgrade clean
+.PHONY: help demo test nightly quick durations contract lint format docs verify bench constraints upgrade clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.package  ## the learners side by side on a small world: a table and a page with the figures
+demo: $(VENV)/.package  ## charging cars on 19,440 real days: who saves how much carbon, and who breaks the limit
 	@$(VENV)/bin/hedgerow demo
 
+# Files of tests stay in one process: what a module shares (a site, a browser, a page) is made once.
+
 test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
-	@$(RUN) -m pytest -n $(WORKERS) --dist worksteal
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile -m "not nightly"
 	@$(VENV)/bin/hedgerow verify --quick -j $(WORKERS)
+
+nightly: lint  ## all tests at their full size, `verify` and the soaks: before a release, or over night
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile
+	@$(VENV)/bin/hedgerow verify -j $(WORKERS)
+	@for soak in signed_mutations.py field_mutations.py "flip_kernels.py --count 500" "flip_cells.py --count 500" \
+	  flip_logs.py "kill_save.py --count 500" "kill_sweep.py --count 40" "kill_compare.py --count 20" signal_storm.py \
+	  "growth.py --episodes 1000000 --simulations 2000" "thread_torture.py --seconds 120"; \
+	  do echo "soak: $$soak"; $(RUN) tests/soak/$$soak || exit 1; done
 
 quick: $(VENV)/.dev  ## the tests that take less than a minute together, while you write code
 	@$(RUN) -m pytest -n $(WORKERS) -m "not slow"
+
+durations: $(VENV)/.dev  ## the processor time of every test of `make test`, the dearest ones first
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile -m "not nightly" -p tools.test_times --times out/test-times.json
 
 contract: $(VENV)/.package  ## only the contract of the catalogue, for a second interpreter (see .ci/run)
 	@$(PIP) pytest

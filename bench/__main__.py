@@ -15,6 +15,7 @@
     python -m bench ev-workday --quick     what each learner saves on real charger-days
     python -m bench field --quick          an episode of the LP learners, beside S-OPS and HiGHS
     python -m bench safety --quick         unsafe episodes of the safe learners on the clean event
+    python -m bench budget --quick         regret of B-OPS beside S-OPS, and whether its budget is kept
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
 """
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "ev-workday": ("bench.ev_workday", "EVWorkday"),
     "field": ("bench.field", "FieldSpeed"),
     "safety": ("bench.safety", "Safety"),
+    "budget": ("bench.budget", "BudgetKept"),
 }
 
 

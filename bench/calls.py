@@ -112,10 +112,10 @@ class Calls(Benchmark[list[CallRow]]):
         return rows
 
     def _learner(self, world: BenchWorld, name: str, learner: MirrorLearner) -> list[CallRow]:
-        Simulation(world.cmdp, world.loss, learner, self.seed, episodes=self.warm_up).finish()
+        Simulation(world.cmdp, learner, world.loss, self.seed, episodes=self.warm_up).finish()
         arrays, whole = (Caller(world, copy.copy(learner), self.seed + 1, by) for by in (as_arrays, as_episode))
         last = copy.copy(learner)
-        loop = Simulation(world.cmdp, world.loss, last, self.seed + 1)
+        loop = Simulation(world.cmdp, last, world.loss, self.seed + 1)
         looped: list[float] = []
         for count in (self.first, *[self.per_turn] * self.turns):
             arrays.play(count)

@@ -42,7 +42,7 @@ import hedgerow as hr
 if not hr.__file__.startswith(sys.argv[1]):
     sys.exit(f"hedgerow comes from {hr.__file__}, not from {sys.argv[1]}")
 world = hr.worlds.make("random-layered")
-run = hr.simulate(world, None, hr.SVOPS(world.cmdp.view(), 1, 0.01, "sharp"), progress=False)
+run = hr.simulate(world, hr.SVOPS(world.cmdp.view(), 1, 0.01, "sharp"), progress=False)
 os._exit(run.way != "compiled")
 """
 """The argument is the folder that hedgerow must come from; empty for anywhere."""

@@ -97,4 +97,4 @@ def one_run(seed: int, episodes: int) -> float:
     """SV-OPS on the catalogue's random world; its summed loss."""
     world = make("random-layered")
     learner = SVOPS(world.cmdp.view(), episodes, DELTA, "sharp", seed)
-    return float(simulate(world.cmdp, world.loss, learner, seed=seed, progress=False).loss[-1])
+    return float(simulate(world.cmdp, learner, world.loss, seed=seed, progress=False).loss[-1])

@@ -115,18 +115,18 @@ class EpisodeSpeed(Benchmark[list[EpisodeRow]]):
         """The same loop with one evaluation of the dual instead of each projection: no residual is too large."""
         learner = copy.copy(ours.learner)
         learner.core = learner.core.replace(rule=learner.core.rule.replace(tol=np.inf))
-        return Compiled(FLOOR, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), ours.per_turn)
+        return Compiled(FLOOR, learner, Simulation(world.cmdp, learner, world.loss, self.seed + 1), ours.per_turn)
 
     def warmed(self, world: BenchWorld, name: str, learner: MirrorLearner) -> Compiled:
         """The learner after its warm-up, in the compiled loop."""
         episodes = self.warm_up if world.triples <= LARGE else self.warm_up // 8
-        warm_up = Simulation(world.cmdp, world.loss, learner, self.seed, episodes=episodes)
+        warm_up = Simulation(world.cmdp, learner, world.loss, self.seed, episodes=episodes)
         warm_up.advance(episodes // 2)  # compiles, if need be
         begun = warm_up.seconds
         warm_up.finish()
         price = (warm_up.seconds - begun) / (episodes - episodes // 2)
         per_turn = int(np.clip(self.turn / price, 10, self.most_per_turn))
-        return Compiled(name, learner, Simulation(world.cmdp, world.loss, learner, self.seed + 1), per_turn)
+        return Compiled(name, learner, Simulation(world.cmdp, learner, world.loss, self.seed + 1), per_turn)
 
     def take_turns(self, able: Sequence[Contender], advance: Callable[[], None]) -> dict[str, list[float]]:
         """Seconds per episode of all contenders, by name."""

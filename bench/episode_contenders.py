@@ -58,7 +58,7 @@ class Recorder:
 def record(world: BenchWorld, learner: MirrorLearner, episodes: int, seed: int) -> Recorded:
     """Play `learner` for so many episodes and keep them."""
     recorder = Recorder(learner)
-    simulate(world.cmdp, world.loss, recorder, seed=seed, progress=False, episodes=episodes)
+    simulate(world.cmdp, recorder, world.loss, seed=seed, progress=False, episodes=episodes)
     return Recorded(*(np.array(values) for values in zip(*recorder.played, strict=True)))
 
 

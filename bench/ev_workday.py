@@ -34,9 +34,9 @@ from hedgerow.learners.ops.settings import PRESETS, Preset
 from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.model.policy import Policy
 from hedgerow.simulation.run import simulate
+from hedgerow.worlds import ev_workday as workday
 from hedgerow.worlds import make
-from hedgerow.worlds.ev import workday
-from hedgerow.worlds.ev.replay import EVDays, RealCars, replayed
+from hedgerow.worlds.ev_replay import EVDays, RealCars, replayed
 from hedgerow.worlds.world import World
 
 DELTA = 0.01
@@ -201,7 +201,7 @@ def one_run(task: Task) -> Score:
     if task.cars:
         return _on_cars(task, learner)
     losses = EVDays(task.world)
-    run = simulate(world.cmdp, losses, learner, seed=task.seed, progress=False)
+    run = simulate(world.cmdp, learner, losses, seed=task.seed, progress=False)
     baseline = run.losses[-1] @ _occupancy(task.world, task.alpha)
     saved = 1.0 - float(run.loss[-1]) / float(baseline)
     last = {MIXING: float(run[MIXING][-1])}

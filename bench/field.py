@@ -1,12 +1,12 @@
-"""`python -m bench field`: microseconds per episode of the LP learners, beside S-OPS and one linear program by HiGHS.
+"""`python -m bench field`: microseconds per episode of all learners of the field, beside S-OPS and one linear program.
 
 All learners have the radii of S-OPS with preset `sharp` and play a warm-up first. Then they take turns, each with a
 short run of compiled episodes with everything in it: drawing, learning, planning, exact scoring. Times are medians of
-processor time. "much data" is the same learner with all counts times 1,000 after its warm-up: narrow boxes, constraints
-that bind, and more sweeps per plan. HiGHS solves the program of OptCMDP's last plan, over rows and triples, and nothing
-else is timed.
+processor time. "much data" is the same LP learner with all counts times 1,000 after its warm-up: narrow boxes,
+constraints that bind, and more sweeps per plan. HiGHS solves the program of OptCMDP's last plan, over rows and triples,
+and nothing else is timed.
 
-The goals: at most 3 times S-OPS, and at least 100 times faster than a linear program per episode.
+The goals: at most 3 times S-OPS; for LP learners also at least 100 times faster than a linear program per episode.
 """
 
 from __future__ import annotations
@@ -26,11 +26,23 @@ from bench.episode_worlds import BenchWorld, catalogue_world
 from bench.timing import Spread, duration
 from hedgerow.confidence.boxes import refresh_all
 from hedgerow.display.table import Table
-from hedgerow.learners.field.dope import DOPE
+from hedgerow.learners.field import (
+    DOPE,
+    OPSEDP,
+    SLP,
+    UCPD,
+    UCPDIX,
+    AlwaysBaseline,
+    BoBPD,
+    DOPEPlus,
+    OptCMDP,
+    OptPessLP,
+    OptPrimalDual,
+    SafeETC,
+    TripleQ,
+)
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import write_tables
-from hedgerow.learners.field.opt_cmdp import OptCMDP
-from hedgerow.learners.field.s_lp import SLP
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.planning import offline
 from hedgerow.planning.lp import NoSolution, box_program, least_loss_in_boxes
@@ -58,17 +70,20 @@ class FieldRow:
     faster: float
     """The median of HiGHS over this one"""
     status: str
+    plans: bool
+    """Whether it solves a linear program for each plan"""
 
     @property
     def verdict(self) -> str:
         if self.contender in (OURS, HIGHS):
             return ""
-        return "met" if self.times_ours <= MOST_TIMES and self.faster >= LEAST_FASTER else "not met"
+        fast = self.times_ours <= MOST_TIMES and (self.faster >= LEAST_FASTER or not self.plans)
+        return "met" if fast else "not met"
 
 
 @dataclass(frozen=True)
 class FieldSpeed(Benchmark[list[FieldRow]]):
-    """Time of an episode of the LP learners, by turns with S-OPS and a linear program by HiGHS."""
+    """Time of an episode of the learners of the field, by turns with S-OPS and a linear program by HiGHS."""
 
     name, json_file = "field", "field-speed.json"
 
@@ -92,9 +107,9 @@ class FieldSpeed(Benchmark[list[FieldRow]]):
     def _one_world(self, world: BenchWorld, advance: Callable[[], None]) -> list[FieldRow]:
         learners = contenders(world, self.warm_up + self.turns * self.per_turn)
         runs = {name: self._warmed(world, each) for name, each in learners.items()}
-        for name in [name for name in learners if name != OURS]:
+        for name in [name for name, each in learners.items() if isinstance(each, LPLearner)]:
             learners[f"{name}, {RICH}"] = rich = much_data(learners[name])
-            runs[f"{name}, {RICH}"] = Simulation(world.cmdp, world.loss, rich, self.seed + 1)
+            runs[f"{name}, {RICH}"] = Simulation(world.cmdp, rich, world.loss, self.seed + 1)
         times: dict[str, list[float]] = {name: [] for name in runs}
         names = list(runs)
         for i in range(self.turns):
@@ -105,15 +120,20 @@ class FieldSpeed(Benchmark[list[FieldRow]]):
             advance()
         times[HIGHS], status = programs(learners["OptCMDP"], self.programs)
         ours, theirs = (float(np.median(times[name])) for name in (OURS, HIGHS))
-        told = {HIGHS: status} | {name: _status(each) for name, each in learners.items()}
+        told = {HIGHS: status} | {name: f"{runs[name].way}{_status(each)}" for name, each in learners.items()}
+        plans = [name for name, each in learners.items() if isinstance(each, LPLearner)]
+        spreads = {name: Spread.of(seconds) for name, seconds in times.items()}
         return [
-            FieldRow(world.label, world.triples, name, time, time.median / ours, theirs / time.median, told[name])
-            for name, time in ((name, Spread.of(seconds)) for name, seconds in times.items())
-        ]
+            FieldRow(
+                world.label, world.triples, name, time, time.median / ours, theirs / time.median, told[name],
+                name in plans,
+            )
+            for name, time in spreads.items()
+        ]  # fmt: skip
 
     def _warmed(self, world: BenchWorld, learner: Any) -> Simulation:
-        Simulation(world.cmdp, world.loss, learner, self.seed, episodes=self.warm_up).finish()
-        return Simulation(world.cmdp, world.loss, learner, self.seed + 1)
+        Simulation(world.cmdp, learner, world.loss, self.seed, episodes=self.warm_up).finish()
+        return Simulation(world.cmdp, learner, world.loss, self.seed + 1)
 
     def is_right(self, found: list[FieldRow]) -> bool:
         return all("wrong" not in row.status for row in found)
@@ -125,18 +145,30 @@ class FieldSpeed(Benchmark[list[FieldRow]]):
             figures = (duration(row.time.median), f"{row.times_ours:.2f}x", f"{row.faster:,.0f}x")
             table.add_row(row.world, row.contender, f"{row.triples:,}", *figures, row.status, row.verdict)
         yield table
-        yield f"Goals: at most {MOST_TIMES:g}x {OURS}, and at least {LEAST_FASTER:g}x faster than HiGHS."
+        yield f"Goals: at most {MOST_TIMES:g}x {OURS}; LP learners also at least {LEAST_FASTER:g}x faster than HiGHS."
 
 
 def contenders(world: BenchWorld, episodes: int) -> dict[str, Any]:
     """The learners by name, all with the same radii; DOPE without its warm-up, which would plan nothing."""
     view, safe = world.cmdp.view(), offline.slater(world.cmdp)
-    common: dict[str, Any] = {"radii": "hedgerow"}
+    common: dict[str, Any] = {"sets": "sharp"}
     return {
         OURS: SOPS(view, episodes, DELTA, "sharp", baseline=safe),
         "OptCMDP": OptCMDP(view, episodes, DELTA, **common),
         "DOPE, sharp": DOPE(view, episodes, DELTA, baseline=safe, warmup=0, sharp=True, **common),
+        "DOPE+": DOPEPlus(view, episodes, DELTA, baseline=safe, **common),
         "S-LP": SLP(view, episodes, DELTA, baseline=safe, **common),
+        "OptPess-LP": OptPessLP(view, episodes, DELTA, baseline=safe, **common),
+        "Safe-ETC": SafeETC(view, episodes, DELTA, baseline=safe, **common),
+        "OptPrimalDual": OptPrimalDual(view, episodes, DELTA, slater=safe.margin, **common),
+        "OptPrimalDual, regularised": OptPrimalDual(view, episodes, DELTA, regularised=True, **common),
+        "UCPD": UCPD(view, episodes, DELTA, **common),
+        "UCPD-IX": UCPDIX(view, episodes, DELTA, **common),
+        "BoB-PD": BoBPD(view, episodes, DELTA, **common),
+        "BoB-PD, bandit": BoBPD(view, episodes, DELTA, feedback="bandit", **common),
+        "OPSE-DP": OPSEDP(view, episodes, DELTA, baseline=safe, **common),
+        "Triple-Q": TripleQ(view, episodes, constants="experiment"),
+        "always the baseline": AlwaysBaseline(view, episodes, baseline=safe),
     }
 
 
@@ -146,7 +178,7 @@ def much_data(learner: LPLearner) -> LPLearner:
     counts = rich.statistics.counts
     for array in (counts.num_visits, counts.num_moves, counts.num_costs, counts.cost_sums):
         array *= RICHER
-    refresh_all(rich.core.index, counts, rich.core.box, rich.core.boxes)
+    refresh_all(rich.core.index, counts, rich.core.sets.rule.box, rich.core.sets.boxes)
     write_tables(rich.core)
     return rich
 
@@ -167,6 +199,6 @@ def programs(learner: LPLearner, count: int) -> tuple[list[float], str]:
 
 def _status(learner: Any) -> str:
     if not isinstance(learner, LPLearner):
-        return "exact"
+        return ""
     notes = learner.core.numbers
-    return f"{notes.infeasible:,} infeasible, {notes.unsolved} unsolved of {notes.plans:,} plans"
+    return f"; {notes.infeasible:,} infeasible, {notes.unsolved} unsolved of {notes.plans:,} plans"

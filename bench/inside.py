@@ -64,7 +64,7 @@ def tell(learner: MirrorLearner, world: CMDP, visits: int) -> None:
     counts.num_visits[:] = counts.num_costs[:] = visits
     counts.num_moves[:] = moves
     counts.cost_sums[:] = visits * world.mean_costs.T
-    refresh_all(learner.core.index, counts, learner.core.rule.box, learner.core.state.boxes)
+    refresh_all(learner.core.index, counts, learner.core.sets.rule.box, learner.core.state.boxes)
     learner.core.state.numbers.moved = 1  # all boxes are new
     prepare(learner.core)
 

@@ -33,7 +33,7 @@ def whole_episode(size: Size, seed: int) -> tuple[float, float]:
     world, loss = ring_world(size, seed)
     learner = SVOPS(world.view(), EPISODES, DELTA, "sharp")
     inside.tell(learner, world, VISITS)
-    simulation = Simulation(world, loss, learner, seed)
+    simulation = Simulation(world, learner, loss, seed)
     block = int(np.clip(BLOCK_TRIPLES // size.layout.num_triples, 1, LONGEST_BLOCK))
     seconds = []
     for _ in range(SETTLING + SAMPLES):

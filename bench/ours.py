@@ -17,11 +17,10 @@ from bench.contender import Run
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.kernels import kernel
 from hedgerow.forecast.preflight import num_bytes
-from hedgerow.model.kernel_layout import Index, index_of
+from hedgerow.model.kernel_layout import LayoutArrays, index_of
 from hedgerow.model.layout import Layout
 from hedgerow.projection.newton import SOLVED, maximise_dual, recover
-from hedgerow.projection.problem import ProjectionProblem, ProjectionSettings
-from hedgerow.projection.workspace import KernelProblem, Workspace, make_workspace
+from hedgerow.projection.problem import KernelProblem, ProjectionProblem, ProjectionSettings, Workspace, make_workspace
 
 
 class Buffers(NamedTuple):
@@ -44,7 +43,7 @@ class Limits(NamedTuple):
 
 @kernel
 def solve_batch(
-    index: Index,
+    index: LayoutArrays,
     problems: tuple[KernelProblem, ...],
     repeats: int,
     buffers: Buffers,

@@ -24,8 +24,8 @@ from bench.timing import Spread, duration
 from hedgerow.checks import FloatArray
 from hedgerow.display.table import Table
 from hedgerow.model.kernel_layout import index_of
+from hedgerow.planning.decomposition import SOLVED, PlanProblem, make_plan_workspace
 from hedgerow.planning.lp import BoxSolution, box_program, least_loss_in_boxes
-from hedgerow.planning.plan_problem import SOLVED, PlanProblem, make_plan_workspace
 from hedgerow.planning.planner import plan_in_boxes
 
 WORLDS = ("dope-factored", "dope-inventory", "dope-media", SIZES[-1].label)

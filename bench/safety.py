@@ -27,9 +27,9 @@ from hedgerow.registry import learners
 from hedgerow.simulation.run import simulate
 from hedgerow.worlds import make
 
-SAFE = ("s-ops", "opt-pess-lp", "dope", "s-lp", "safe-etc", "opse-dp")
+SAFE = ("s-ops", "c-ops", "opt-pess-lp", "dope", "s-lp", "safe-etc", "opse-dp", "dope-plus")
 """Those that promise no violation; one that is not registered is left out"""
-RADII = ("source", "hedgerow")
+SETS = ("source", "sharp")
 DELTA = 0.15
 
 
@@ -83,7 +83,7 @@ class Safety(Benchmark[list[SafetyRow]]):
         for number in range(self.runs):
             world = world_of(number, one_constraint=name == "opse-dp")
             learner = build(name, world, self.episodes, number)
-            run = simulate(world, losses_of(number), learner, seed=number, progress=False)
+            run = simulate(world, learner, losses_of(number), seed=number, progress=False)
             unclean += int(run["unclean"][-1])
             unsafe += int(run.unsafe[-1])
             refuted += int(run.facts["refuted_safety"] or 0)
@@ -143,10 +143,10 @@ def build(name: str, world: CMDP, episodes: int, number: int) -> Any:
     """A learner with the Slater policy as its baseline, and other switches in every run."""
     cls = learners.find(name)
     options: dict[str, Any] = {"baseline": offline.slater(world)}
-    if name == "s-ops":
+    if name in ("s-ops", "c-ops"):
         options["preset"] = ("paper", "sharp", "sharpest")[number % 3]
     else:
-        options["radii"] = RADII[(number // 2) % 2]
+        options["sets"] = SETS[(number // 2) % 2]
     if name == "dope":
         options |= {"warmup": 0, "sharp": bool(number % 2)}
     return cls(world.view(), episodes, DELTA, seed=number, **options)

@@ -266,7 +266,7 @@ def one_run(task: Task) -> Curves:
     world = _world(task.world)
     losses: Any = world.loss if task.losses == "own" else Switching(period=PERIOD, seed=task.seed)
     learner = make_learner(world, task)
-    result = simulate(world.cmdp, losses, learner, seed=task.seed, progress=False)
+    result = simulate(world.cmdp, learner, losses, seed=task.seed, progress=False)
     mixing = np.asarray(result["mixing_weight"]) if task.learner != "SV-OPS" else np.zeros(len(result.episodes))
     t_bar = learner.t_bar if isinstance(learner, CVOPS) else None
     ended = np.full(len(result.episodes), float(task.episodes if t_bar is None else t_bar))

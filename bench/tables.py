@@ -123,7 +123,7 @@ def _worlds(data: Data) -> dict[str, int]:
 
 
 def _heads(worlds: Mapping[str, int]) -> list[str]:
-    return [f"{world.replace(', m=', ' m=')}: {triples} triples" for world, triples in worlds.items()]
+    return [f"{world.replace(', m=', ' m=')}: {triples} transitions" for world, triples in worlds.items()]
 
 
 def _cell(row: Data | None) -> str:
@@ -171,7 +171,7 @@ def goals(data: Data) -> str:
     names = dict.fromkeys(goal.name for goal in found)
     asked = {goal.name: goal.shown_asked if not goal.is_time else "8, 29, 128, 348 us" for goal in found}
     rows = [[name, asked[name], *(cells.get((name, world), "-") for world in worlds)] for name in names]
-    return markdown(["goal", "asked", *worlds], rows)
+    return markdown(["goal", "target", *worlds], rows)
 
 
 def savings(data: Data) -> str:
@@ -194,7 +194,7 @@ def preset_times(data: Data) -> str:
          f"{row['sharpest'] / row['sharp']:.2f}x", f"at most {goal_of(row['triples']):g}x, {row['verdict']}"]
         for row in data["figures"]
     ]  # fmt: skip
-    return markdown(["world", "triples", "learner", "sharp", "sharpest", "ratio", "goal"], rows)
+    return markdown(["world", "transitions", "learner", "sharp", "sharpest", "ratio", "goal"], rows)
 
 
 def charging(data: Data) -> str:
@@ -216,8 +216,8 @@ def growth(data: Data) -> str:
         cells = [f"{time}, {each}" for time, each in zip(times, per_triple, strict=True)]
         memory = [f"{row['bytes_per_triple']:.0f}", f"{row['learner_bytes_per_triple']:.0f}"]
         rows.append([row["size"], f"{row['triples']:,}", *cells, *memory])
-    head = ["world", "triples", "mirror step, per triple", "cold start", "episode of SV-OPS"]
-    return markdown([*head, "bytes per triple, projection", "learner"], rows)
+    head = ["world", "transitions", "mirror step, per transition", "cold start", "episode of SV-OPS"]
+    return markdown([*head, "bytes per transition, projection", "learner"], rows)
 
 
 def throughput(data: Data) -> str:
@@ -238,7 +238,7 @@ def calls(data: Data) -> str:
         own = [rows[world, who, call] for world in worlds]
         asked = next((row["asked"] for row in own if row["asked"] is not None), None)
         lines.append([f"{who}: `{call}`", at_most(asked), *map(_call_cell, own)])
-    return markdown(["call", "asked", *_heads(worlds)], lines)
+    return markdown(["call", "target", *_heads(worlds)], lines)
 
 
 def _call_cell(row: Data) -> str:
@@ -265,7 +265,7 @@ def compilation(data: Data) -> str:
         wall = [duration(row["wall"]["median"]), at_most(row["most_wall"])]
         cpu = [duration(row["cpu"]["median"]), at_most(row["most_cpu"])]
         rows.append([row["process"], *wall, *cpu, row["verdict"] or "-", str(row["cpu"]["count"]), str(row["files"])])
-    return markdown(["process", "wall", "asked", "processor time", "asked", "met", "runs", "files kept"], rows)
+    return markdown(["process", "wall", "target", "processor time", "target", "met", "runs", "files kept"], rows)
 
 
 def setup(data: Data) -> str:

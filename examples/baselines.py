@@ -21,7 +21,7 @@ baselines = [safest] + [hr.offline.strictly_feasible(world, f * safest.margin, w
 def regret(losses, episodes, preset, baseline, seed):
     """The regret of one run."""
     learner = hr.SOPS(world.view(), episodes, DELTA, preset, seed, baseline=baseline)
-    return float(hr.simulate(world, losses, learner, seed=seed, progress=False).regret[-1])
+    return float(hr.simulate(world, learner, losses, seed=seed, progress=False).regret[-1])
 
 
 print("losses      episodes   preset    " + "".join(f"   f = {f:<4g}" for f in SHARES))

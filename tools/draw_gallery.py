@@ -4,7 +4,8 @@
     python tools/draw_gallery.py quickstart demo   these
 
 Results go to out/gallery and are used again: what is finished there is not run again. The figures that
-`tools/docs/gallery.py` chooses go to docs/figures/gallery. Drawing needs hedgerow[figures].
+`tools/docs/gallery.py` chooses go to docs/figures/gallery. The first one of the demo also opens README, as
+docs/figures/demo.svg, in colours that follow the reader's choice of light or dark. Drawing needs hedgerow[figures].
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hedgerow.experiments.options import RunOptions  # noqa: E402
 from hedgerow.experiments.spec import load  # noqa: E402
 from hedgerow.experiments.sweep import run_experiment  # noqa: E402
 from hedgerow.report.export import FOR_DOCS, write_figures  # noqa: E402
+from hedgerow.report.plots import DARK  # noqa: E402
 from tools.docs.gallery import FIGURES, PICTURES, figure_file, shipped  # noqa: E402
 
 LIKE_THE_OTHERS = {"width_mm": FOR_DOCS.width_mm, "font_size": FOR_DOCS.font_size, "title": True}
@@ -45,6 +47,18 @@ def draw(name: str, results: Path = RESULTS, figures: Path = ROOT / FIGURES) -> 
     ]
 
 
+def in_both_colours(svg: str) -> str:
+    """An SVG that plotly drew in the light colours, with variables in their place, which are others in the dark."""
+    for light in DARK:
+        red, green, blue = (int(light[k : k + 2], 16) for k in (1, 3, 5))
+        svg = svg.replace(f"rgb({red}, {green}, {blue})", f"var(--c{light[1:]})")
+    day = "".join(f"--c{light[1:]}:{light};" for light in DARK)
+    night = "".join(f"--c{light[1:]}:{dark};" for light, dark in DARK.items())
+    style = f"<style>svg{{{day}}}@media (prefers-color-scheme:dark){{svg{{{night}}}}}</style>"
+    start = svg.index(">") + 1
+    return svg[:start] + style + svg[start:]
+
+
 def main(arguments: Sequence[str]) -> int:
     unknown = sorted(set(arguments) - set(shipped()))
     if unknown:
@@ -52,7 +66,11 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         for name in arguments or shipped():
-            for path in draw(name):
+            paths = draw(name)
+            if name == "demo":
+                paths.append(ROOT / "docs" / "figures" / "demo.svg")
+                paths[-1].write_text(in_both_colours(paths[0].read_text(encoding="utf-8")), encoding="utf-8")
+            for path in paths:
                 print(path.relative_to(ROOT))
     except HedgerowError as error:
         print(error, file=sys.stderr)

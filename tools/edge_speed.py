@@ -52,7 +52,7 @@ def _learner(world: hr.CMDP) -> hr.SVOPS:
 
 def _stretches(world: hr.CMDP, loss: np.ndarray) -> tuple[list[float], hr.SVOPS]:
     learner, rates = _learner(world), []
-    simulation = Simulation(world, loss, learner)
+    simulation = Simulation(world, learner, loss)
     simulation.advance(10)
     for _ in range(STRETCHES):
         begun = process_time()
@@ -62,7 +62,7 @@ def _stretches(world: hr.CMDP, loss: np.ndarray) -> tuple[list[float], hr.SVOPS]
 
 
 def _slowest_episode(world: hr.CMDP, loss: np.ndarray) -> float:
-    simulation, slowest = Simulation(world, loss, _learner(world), step_wise=True), 0.0
+    simulation, slowest = Simulation(world, _learner(world), loss, step_wise=True), 0.0
     simulation.advance(10)
     for _ in range(EPISODES // 5):
         begun = process_time()
@@ -78,8 +78,8 @@ def long() -> None:
         learner = hr.SVOPS(world.view(), 1_000, 0.05, "sharp")
         loss = np.full(world.layout.num_rows, 0.5)
         simulation, stepping = (
-            Simulation(world, loss, learner, step_wise=False),
-            Simulation(world, loss, hr.SVOPS(world.view(), 1_000, 0.05, "sharp"), step_wise=True),
+            Simulation(world, learner, loss, step_wise=False),
+            Simulation(world, hr.SVOPS(world.view(), 1_000, 0.05, "sharp"), loss, step_wise=True),
         )
         times = []
         for each in (simulation, stepping):

@@ -10,7 +10,7 @@ only the later version has do not count; arrays that only the earlier version ha
 
 All of these are crossed:
 
-    learners      the four of the package with the presets paper, sharp, sharpest; those of `hr.field` with the radii of
+    learners      the five of the package with the presets paper, sharp, sharpest; those of `hr.field` with the radii of
                   their sources and with `hedgerow`, where they have radii
     worlds        tied    rows that share their laws
                   known   transitions of some rows, costs of some pairs and a ceiling are known
@@ -53,16 +53,18 @@ import hedgerow as hr
 
 Digests = dict[str, str]
 
-OWN = ("sv-ops", "s-ops", "cv-ops", "uob-reps")
+OWN = ("sv-ops", "s-ops", "cv-ops", "uob-reps", "b-ops", "c-ops")
 """The learners that have presets and can absorb logs."""
 PRESETS = ("paper", "sharp", "sharpest")
-RADII = ("source", "hedgerow")
+RADII = {"source": "source", "hedgerow": "sharp"}
+"""The sets of the learners of `hr.field`, by the names that their runs have had from the beginning"""
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "sv-ops": ({"radii": "kt", "horizon": "doubling"},),
     "s-ops": ({"radii": "anytime"},),
     "cv-ops": ({"phase2_stats": "discard"}, {"search_radius": "variance"}),
+    "b-ops": ({"rule": "ceiling"}, {"radii": "kt", "horizon": "doubling"}),
     "opt-cmdp": ({"optimism": "bonus"}, {"replan": "epoch"}),
-    "dope": ({"warmup": 10, "sharp": True, "radii": "hedgerow"},),
+    "dope": ({"warmup": 10, "sharp": True, "sets": "sharp"},),
     "opt-primal-dual": ({"regularised": True},),
     "bob-pd": ({"feedback": "bandit"},),
     "opse-dp": ({"constants": "experiment"},),
@@ -112,14 +114,16 @@ def cases() -> Iterator[Case]:
                     yield from (Case(learner, variant, options, world, adversary, way) for way in WAYS)
         for options in OPTIONS.get(learner, ()):
             variant = ",".join(f"{name}={value}" for name, value in options.items())
-            yield from (Case(learner, variant, options, "roomy", "switching", way) for way in WAYS)
+            variant = variant.replace("sets=sharp", "radii=hedgerow")
+            switches = {"preset": "paper", **options} if learner in OWN else options
+            yield from (Case(learner, variant, switches, "roomy", "switching", way) for way in WAYS)
 
 
 def _variants(learner: str) -> list[tuple[str, dict[str, Any]]]:
     if learner in OWN:
         return [(preset, {"preset": preset}) for preset in PRESETS]
-    if "radii" in inspect.signature(hr.learners.find(learner)).parameters:
-        return [(radii, {"radii": radii}) for radii in RADII]
+    if "sets" in inspect.signature(hr.learners.find(learner)).parameters:
+        return [(name, {"sets": sets}) for name, sets in RADII.items()]
     return [("-", {})]
 
 
@@ -151,7 +155,7 @@ def _known() -> hr.CMDP:
     knowledge = {
         "transitions": np.where((rows % 3 == 0)[layout.row_of_triple], world.transitions, np.nan),
         "costs": np.where((means == 0.0) | (rows % 4 == 1), means, np.nan),
-        "most_costs": [2.0],
+        "max_episode_cost": [2.0],
     }
     return world.with_knowledge(knowledge)
 
@@ -220,11 +224,11 @@ def play(case: Case) -> tuple[Digests, list[str]]:
             raise
         return ({"declined": "yes"} if case.way == WAYS[0] else {}), []
 
-    def half(who: Any, seed: int) -> hr.Run:
+    def half(who: Any, seed: int) -> hr.results.Run:
         return hr.simulate(
             world,
-            ADVERSARIES[case.adversary](),
             who,
+            ADVERSARIES[case.adversary](),
             seed=seed,
             progress=False,
             episodes=case.episodes // 2,
@@ -248,7 +252,7 @@ def _reloaded(learner: Any) -> Any:
         return hr.load(file)
 
 
-def digests(learner: Any, *halves: hr.Run) -> Digests:
+def digests(learner: Any, *halves: hr.results.Run) -> Digests:
     """Hashes of the state of a learner and of all numbers of its runs, by name."""
     own = learner.state_arrays() if hasattr(learner, "state_arrays") else learner.state()
     found = {f"state.{name}": np.asarray(array) for name, array in own.items() if name != "arguments"}

@@ -35,7 +35,7 @@ def main(choice: str) -> None:
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice
         world = LABELS[label]()
         learner = SVOPS(world.cmdp.view(), 10 * EPISODES, DELTA, "sharp")
-        simulation = Simulation(world.cmdp, world.loss, learner, 0)
+        simulation = Simulation(world.cmdp, learner, world.loss, 0)
         count = int(EPISODES * min(1.0, 200 / world.triples))
         simulation.advance(count)  # compiles, and learns something
         with Path(f"/tmp/perf-{os.getpid()}.map").open("w") as symbols:

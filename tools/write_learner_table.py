@@ -20,9 +20,9 @@ NAME = "learners"
 
 
 def learner_table() -> str:
-    """One row per learner that ships: its name, its source, what it is told, and what of it is recalled."""
-    keys = ("title", "told", "source", "recalled")
-    table = Table("", ["name", "what it is", "told", "source", "recalled, not read"])
+    """One row per learner that ships: its name, its source, its inputs, and what of it is quoted from memory."""
+    keys = ("title", "inputs", "source", "recalled")
+    table = Table("", ["name", "learner", "inputs", "source", "quoted from memory"])
     for name in learners.builtin:
         table.add_row(name, *(learners.facts(name)[key] or "-" for key in keys))
     return table.to_markdown()

@@ -1,6 +1,6 @@
 """Rewrite docs/worlds.md from the catalogue: the page has no number that is not in `frozen.json`.
 
-    python tools/write_worlds.py             after `python -m hedgerow.worlds.freeze`
+    python tools/write_worlds.py             after `python tools/freeze_worlds.py`
     python tools/write_worlds.py --check     exit code 1 if the page is not up to date
 
 No world is built for it.
@@ -24,9 +24,9 @@ from hedgerow.worlds.entries import ADVERSARIES, FrozenRecord, complete_params, 
 HEAD = """\
 # The worlds of the catalogue
 
-This page is for readers who look for a world to try a learner on. It lists all worlds that ship with hedgerow, with
-sizes, optima and the price of their constraints. `hedgerow worlds` prints the same, `hedgerow check NAME` all about
-one of them.
+This page is for readers who look for a world to test a learner in. It lists all worlds that ship with hedgerow, with
+their sizes, optima and the price of their constraints. `hedgerow worlds -v` prints the same list, `hedgerow check NAME`
+describes one world in detail.
 
 <!-- Written by tools/write_worlds.py from the catalogue. Do not edit it here. -->
 
@@ -40,9 +40,10 @@ world.golden.is_control  # False
 ```
 
 The **price of the constraint** is the least expected loss under the constraints minus the least one without them, per
-episode, under the world's own loss. A world whose price is 0 is called a **control**: the constraint costs nothing
-there, and every learner that is good without it is safe. A comparison of safe learners on a control alone says
-nothing about safety. An adversary other than `own` may give a control a price, and take it from another world.
+episode, under the world's own loss. Where the price is 0 the constraint is **slack**: the best policy
+without the constraint satisfies it. Learners may still violate the constraint while they learn. A comparison on
+such worlds alone says little about safety. Under an adversary other than `own` they may have a price, and another
+world may have none.
 
 """
 SIZES = """\
@@ -50,21 +51,21 @@ SIZES = """\
 
 L is the number of steps, m the number of constraints. A world with a random start has one step more, which draws it.
 Values are in the unit of the source: larger is better for a reward, smaller for a loss. The margin is the largest one
-that all constraints can have at once (rho in the paper), in units of cost. Where a world has several frozen choices
-of parameters, each has its line, with what differs from the defaults.
+that all constraints can have simultaneously (rho in the paper), in units of cost. A world with several frozen
+choices of parameters has one line for each, with the parameters that differ from the defaults.
 
-| world | source | L | states | actions | triples | m | unit | optimum | unconstrained | price | margin | baseline |
+| world | source | L | states | actions | transitions | m | unit | optimum | unconstrained | price | margin | baseline |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 BASELINES = """
 The last column is the value of the baseline: of a policy that the world names, or of the best one at a smaller budget.
-Without either, learners that need a baseline get the safest policy.
+Without either, learners that need a baseline are given the policy with the largest margin.
 
 """
 MEANINGS = """\
 ## What they are, and which adversaries make sense
 
-`own` repeats the world's own loss in every episode; `hedgerow adversaries` has the others.
+`own` repeats the world's own loss in every episode; `hedgerow adversaries` lists the others.
 
 | world | what it is | parameters | adversaries |
 |---|---|---|---|
@@ -80,10 +81,11 @@ def page() -> str:
 
 def _count() -> str:
     names = list(registered.builtin)
-    controls = [name for name in names if frozen_record(name).golden.is_control]
+    slack = [name for name in names if frozen_record(name).golden.is_control]
     return (
-        f"There are {len(names)} worlds. With their default parameters {len(controls)} of them are controls: "
-        f"{', '.join(controls)}.\n\n"
+        f"There are {len(names)} worlds. With their default parameters the constraint is slack in {len(slack)} of "
+        "them: "
+        f"{', '.join(slack)}.\n\n"
     )
 
 
@@ -98,7 +100,7 @@ def _values(name: str) -> Iterator[str]:
 
 def _row(title: str, source: str, record: FrozenRecord) -> str:
     facts, golden = record.facts, record.golden
-    price = "control" if golden.is_control else _number(facts.scale.distance(golden.price))
+    price = "slack" if golden.is_control else _number(facts.scale.distance(golden.price))
     sizes = (facts.steps, facts.states, facts.actions, facts.triples, facts.constraints)
     baseline = "-" if golden.baseline is None else f"{_number(facts.scale(golden.baseline))} ({facts.baseline})"
     values = (_number(facts.scale(golden.optimum)), _number(facts.scale(golden.unconstrained)))

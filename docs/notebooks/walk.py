@@ -2,10 +2,11 @@
 # # A walk through the paper
 #
 # The paper, *Learning Adversarial MDPs with Stochastic Hard Constraints*, has a dozen ideas that build on each other.
-# Here they are one by one, on a world so small that each fits into a picture: three states in which something is
-# decided. The whole page is a program. It was run when this page was built, and you can run it too.
+# This page shows them one by one, in a world with only three decision states, so that each idea fits into a picture.
+# The page is a program: it was executed to produce the output below, and you can run it yourself.
 #
-# Symbols are the paper's; [Notation](../notation.md) has them all, the [glossary](../glossary.md) has the words.
+# The symbols are those of the paper. The [cheat sheet](../cheat-sheet.md) has the important ones,
+# [Notation](../notation.md) all of them, and the [glossary](../glossary.md) explains the terms.
 
 # %%
 from dataclasses import fields, replace
@@ -48,8 +49,8 @@ layout, P, threshold = world.cmdp.layout, world.cmdp.transitions, 0.4
 layout
 
 # %% [markdown]
-# Two layers of decisions, then the end: an episode has L = 2 steps. Arrays are flat. A *row* is a pair (state,
-# action), a *triple* adds the next state; `P` has one number per triple.
+# Two layers of decisions, then the end: an episode has L = 2 steps. Arrays are flat. The code calls a state-action
+# pair (x, a) a *row* and a transition (x, a, x') a *triple*; `P` has one number per transition.
 
 # %%
 print(*map(layout.describe_triple, range(layout.num_triples)), sep="\n")
@@ -57,20 +58,21 @@ print(*map(layout.describe_triple, range(layout.num_triples)), sep="\n")
 # %% [markdown]
 # ## 2. Occupancies
 #
-# A policy says how likely each action is in each state. What an episode then passes, and how likely, is its
-# *occupancy* q(x, a). Expected loss and cost are sums over it, ℓᵀq and gᵀq. That makes planning a linear program.
+# A policy gives the probability of each action in each state. The probability that an episode visits a state-action
+# pair is its *occupancy* q(x, a). Expected loss and expected cost are linear in it, ℓᵀq and gᵀq, so planning is a
+# linear program.
 
 # %%
 policy = hr.Policy.of(world, {"home": {"engine": 0.5, "muscle": 0.5}, "dry": "muscle", "wet": "engine"})
 q = hr.occupancy.occupancy(layout, P, policy)
 w = hr.occupancy.row_occupancy(layout, q)
 names = [f"{x}, {a}" for x in ("home", "dry", "wet") for a in layout.action_labels]
-picture("", "probability of passing it", go.Bar(x=names, y=w, marker_color=BLUE))
+picture("", "probability of a visit", go.Bar(x=names, y=w, marker_color=BLUE))
 
 # %% [markdown]
-# Every policy is one point in the plane of loss and cost. The eight corners are the deterministic ones. All others
-# fill the space between, and below the threshold they are *feasible*. The optimum lies where the edge meets the
-# threshold, so it has to toss a coin somewhere.
+# Every policy is one point in the plane of loss and cost. The eight dark points are the deterministic policies. All
+# others lie between them; those below the threshold are *feasible*. The optimum lies where the boundary of this set
+# crosses the threshold, so the optimal policy is randomised.
 
 # %%
 rng = np.random.default_rng(0)
@@ -82,7 +84,7 @@ def loss_and_cost(some_policy):
 
 
 shares = np.concatenate(
-    (rng.beta(0.3, 0.3, size=(3_000, 3)), np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T)
+    (rng.beta(0.3, 0.3, size=(800, 3)), np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T)
 )
 cloud = np.array([loss_and_cost(np.stack([s, 1 - s], axis=1)) for s in shares])
 best = hr.offline.optimum(world)
@@ -102,7 +104,7 @@ plane = picture(
         x=[loss_and_cost(safest.policy)[0]],
         y=safest.costs,
         mode="markers",
-        name="most careful",
+        name="largest margin",
         marker=marker | {"color": GREY},
     ),
 )
@@ -111,17 +113,18 @@ plane.add_hline(y=threshold, line_color=RED, annotation_text="threshold")
 # %% [markdown]
 # ## 3. Counts
 #
-# A learner knows none of this. It plays, and counts: N(x, a), how often a pair was visited, M(x, a, x'), where it
-# went, and the sums of the costs. `hr.Statistics` does the counting. Here are 60 episodes of the uniform policy.
+# A learner knows none of these numbers. It plays and counts: N(x, a), the visits to each state-action pair,
+# M(x, a, x'), the observed transitions, and the sums of the costs. `hr.learners.Statistics` does the counting. Here
+# are the counts after 60 episodes of the uniform policy.
 
 # %%
 view, uniform = world.view(), hr.Policy.uniform(world)
 
 
 @cache
-def after(episodes, radii="kt", T=20_000):
+def after(episodes, sets="sharpest", T=20_000):
     """Statistics after so many episodes of the uniform policy."""
-    seen, chance = hr.Statistics(view, T, 0.01, radii=radii), np.random.default_rng(1)
+    seen, chance = hr.learners.Statistics(view, T, 0.01, sets), np.random.default_rng(1)
     for _ in range(episodes):
         seen.add(world.cmdp.play(uniform, chance, loss=world.loss))
     return seen
@@ -133,24 +136,21 @@ picture("", "visits N", go.Bar(x=names, y=seen.visits, marker_color=BLUE))
 # %% [markdown]
 # ## 4. Boxes
 #
-# From counts come intervals that hold the truth with high probability, for all pairs and episodes at once: P̂ ± ε for
-# each triple, ĝ ± ξ for each cost. Together they are the *box* of all worlds that the data still allow. Here is the
-# interval of P(wet | home, muscle), by the radii of the three presets. The truth is 0.6.
+# The counts give intervals that contain the true values with high probability, for all pairs and episodes
+# simultaneously: P̂ ± ε for each transition, ĝ ± ξ for each cost. Together they form the *box* of all models that are
+# consistent with the data. The figure shows the interval for P(wet | home, muscle) with the sets of the three presets.
+# The true value is 0.6.
 
 # %%
 wet = layout.row_start[layout.row("home", "muscle")] + 1
 episodes = [10, 30, 100, 300, 1_000, 3_000]
 traces = []
-for radii, preset, colour, shift in (
-    ("paper", "paper", GREY, 1.0),
-    ("tight", "sharp", BLUE, 1.1),
-    ("kt", "sharpest", GREEN, 1.2),
-):
-    ends = np.array([(s.lower[wet], s.upper[wet]) for s in (after(n, radii) for n in episodes)])
+for sets, colour, shift in (("paper", GREY, 1.0), ("sharp", BLUE, 1.1), ("sharpest", GREEN, 1.2)):
+    ends = np.array([(s.lower[wet], s.upper[wet]) for s in (after(n, sets) for n in episodes)])
     middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
     traces.append(
         go.Scatter(
-            x=np.array(episodes) * shift, y=middle, mode="markers", name=preset,
+            x=np.array(episodes) * shift, y=middle, mode="markers", name=sets,
             error_y={"type": "data", "array": half, "width": 5}, marker={"color": colour},
         )
     )  # fmt: skip
@@ -158,15 +158,15 @@ boxes = picture("episodes", "P(wet | home, muscle)", *traces, xaxis_type="log", 
 boxes.add_hline(y=0.6, line_color=RED, line_dash="dot", annotation_text="truth")
 
 # %% [markdown]
-# For hundreds of episodes the printed interval says nothing at all. That is why safe learning takes so long, and why
-# [sharper intervals](../choose-a-learner.md#which-preset) matter.
+# For hundreds of episodes the interval of the paper is [0, 1]: it contains no information. This is why safe learning
+# takes so long, and why [sharper intervals](../choose-a-learner.md#which-preset) matter.
 #
 # ## 5. Upper occupancy bounds
 #
-# The learner sees the loss of a pair only if it gets there. To be fair to pairs that are seldom visited, it divides
-# by the probability of getting there: ℓ̂ = ℓ / (u + γ) on the way, else 0. The true probability is unknown, so u is
-# the largest one that any world in the box allows. For `wet`, one step from home, that is Σ_a π(a | home) · (largest
-# P(wet | home, a)).
+# The learner observes the loss of a pair only when it visits that pair. It corrects for this by importance weighting:
+# ℓ̂ = ℓ / (u + γ) for visited pairs, and 0 otherwise. The true probability of a visit is unknown, so u is the largest
+# probability under any model in the box. For the state `wet`, one step from home, that is
+# Σ_a π(a | home) · (largest P(wet | home, a)).
 
 # %%
 truth = hr.occupancy.state_occupancy(layout, hr.occupancy.occupancy(layout, P, uniform))[2]
@@ -182,15 +182,16 @@ uob = picture(
 uob.add_hline(y=truth, line_color=RED, line_dash="dot", annotation_text="truth")
 
 # %% [markdown]
-# Too large a u makes the estimate too small, never too large: the learner is *optimistic* about what it has not seen.
+# An overestimated u makes the loss estimate too small, never too large: the learner is *optimistic* about pairs that
+# it has rarely seen.
 #
 # ## 6. The projection
 #
-# After each episode the learner makes pairs that lost much less likely: q̃ = q̂ · exp(−η ℓ̂). That is no occupancy
-# any more. So it takes the nearest one, in relative entropy, among all occupancies that some world in the box allows
-# and whose *optimistic* cost (lower ends of the cost intervals) keeps the threshold. This is Problem (PROJ), one
-# convex program per episode. Here: start from the uniform policy, punish all that is slow, and project, with the sets
-# after 10,000 episodes.
+# After each episode the learner lowers the weight of pairs with a large loss: q̃ = q̂ · exp(−η ℓ̂). The result is not
+# an occupancy. The learner therefore takes the closest one in relative entropy among all occupancies that some model in
+# the box allows and whose *optimistic* cost (lower ends of the cost intervals) satisfies the threshold. This is
+# Problem (PROJ), one convex program per episode. The example starts from the uniform policy, takes one step against
+# the loss, and projects, with the sets after 10,000 episodes.
 
 # %%
 seen = after(10_000)
@@ -204,8 +205,8 @@ nearest = hr.projection.project(problem)
 nearest.status.name, float(nearest.theta[0].round(3))
 
 # %% [markdown]
-# θ > 0 says that the constraint binds: without it the step would have gone further. In the plane of loss and cost
-# (true loss and cost of the policies):
+# θ > 0 means that the constraint is active: without it the step would have gone further. In the plane of the true loss
+# and the true cost:
 
 # %%
 points = {
@@ -228,14 +229,15 @@ step = picture(
 step.add_hline(y=threshold, line_color=RED, annotation_text="threshold")
 
 # %% [markdown]
-# The blue point may lie above the line: the projection used optimistic costs. That is SV-OPS, whose violations shrink
-# as the intervals do.
+# The blue point may lie above the threshold, because the projection uses optimistic costs. This is SV-OPS: its
+# violations shrink with the intervals.
 #
 # ## 7. The certificate
 #
-# Who believes a solver? A certificate checks the answer by conditions that only the true projection satisfies: it is
-# an occupancy, inside the boxes, within the thresholds, and its distance equals a lower bound that holds for *every*
-# answer. All numbers below would be 0 for the exact one. Spoil the answer a little, and it shows.
+# A certificate verifies the solution independently of the solver, by conditions that only the true projection
+# satisfies: it is an occupancy, inside the boxes, within the thresholds, and its distance equals a lower bound that is
+# valid for *every* feasible point. For the exact solution all residuals below would be 0. A perturbation of 0.0001 is
+# clearly detected.
 
 # %%
 proof = hr.projection.certify(problem, nearest)
@@ -244,8 +246,8 @@ kinds = [field.name for field in fields(proof) if field.name != "absolute_gap"]
 traces = [
     go.Bar(x=kinds, y=[max(abs(getattr(some, kind)), 1e-17) for kind in kinds], name=name, marker_color=colour)
     for name, some, colour in (
-        ("the answer", proof, GREEN),
-        ("spoilt by 0.0001", hr.projection.certify(problem, spoilt), RED),
+        ("the solution", proof, GREEN),
+        ("perturbed by 0.0001", hr.projection.certify(problem, spoilt), RED),
     )
 ]
 picture("", "residual", *traces, yaxis_type="log", yaxis_exponentformat="power")
@@ -253,9 +255,9 @@ picture("", "residual", *traces, yaxis_type="log", yaxis_exponentformat="power")
 # %% [markdown]
 # ## 8. Mixing
 #
-# S-OPS must be safe *in every episode*. It computes how much its own policy could cost in the worst world that the
-# box allows, U, and mixes it with a baseline whose cost β is known to be below the threshold α. One coin per episode,
-# and λ just large enough: λβ + (1 − λ)U ≤ α.
+# S-OPS must be safe *in every episode*. It computes U, the cost of its learned policy under the worst model in the
+# box, and mixes this policy with a baseline whose cost β is known to be below the threshold α. It plays the baseline
+# with probability λ, drawn once per episode, where λ is the smallest value with λβ + (1 − λ)U ≤ α.
 
 # %%
 own = hr.Policy(world, points["after the projection"])
@@ -276,20 +278,20 @@ for n, colour in ((100, GREY), (1_000, BLUE), (10_000, GREEN)):
             marker={"size": 11, "color": colour},
         )
     )
-mix = picture("λ, the weight of the baseline", "largest possible cost of the mixture", *lines)
+mix = picture("λ, the weight of the baseline", "worst-case cost of the mixture", *lines)
 mix.add_hline(y=threshold, line_color=RED, annotation_text="threshold")
 
 # %% [markdown]
-# The more is known, the less the worst world costs, and the smaller λ may be.
+# With more data the worst case costs less, and λ can be smaller.
 #
 # ## 9. λ over time
 #
-# Now the whole loop, 20,000 times, with losses that an adversary switches every 1,000 episodes. λ falls, and the margin
-# stays above 0.
+# Finally 20,000 episodes of the whole loop, with losses that an adversary switches every 1,000 episodes. λ falls, and
+# the margin stays above 0.
 
 # %%
 learner = hr.SOPS(view, episodes=20_000, delta=0.01, preset="sharpest", baseline=safest)
-run = hr.simulate(world, hr.losses.Switching(period=1_000, seed=3), learner, seed=0, progress=False)
+run = hr.simulate(world, learner, hr.losses.Switching(period=1_000, seed=3), seed=0, progress=False)
 run.plot("mixing")
 
 # %%
@@ -302,7 +304,7 @@ run.plot("margin")
 run
 
 # %% [markdown]
-# And what does the learner promise? Its ledger says it, with the theorem behind each line.
+# The ledger lists what the learner guarantees, and the theorem behind each guarantee.
 
 # %%
 learner.guarantees()
@@ -312,5 +314,5 @@ learner.guarantees()
 #
 # - [The learners](../learners.md): the algorithms line by line, beside the code.
 # - [The projection](../projection.md): how the program of section 6 is solved in microseconds.
-# - [Paper map](../paper-map.md): every equation, where it lives, and where the code departs from the text.
+# - [Paper map](../paper-map.md): where each equation is implemented, and where the code departs from the paper.
 # - [Evidence](../evidence.md): the paper's theorems, checked on running code.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 COMMAND_LINE = "command-line.md"
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page: names of `hedgerow`, then modules with all that is public in them."""
+    """One page: names of `hedgerow`, or of classes that its calls hand out, then modules with all that is public."""
 
     file: str
     title: str
@@ -25,18 +24,18 @@ PAGES = (
         "World and model",
         "Where states and actions are, how the world moves, what it costs, what a learner may see of it.",
         (
-            "Layout", "CMDP", "TableWorld", "View", "Knowledge", "Log", "Episode", "Actions", "Policy", "Mixture",
-            "Environment", "from_table", "unroll", "unroll_gymnasium",
+            "Layout", "CMDP", "View", "Log", "Episode", "Policy", "Mixture", "Environment", "from_table", "unroll",
+            "importers.tables.TableWorld", "model.knowledge.Knowledge", "model.policy.Actions",
         ),
         ("costs", "occupancy"),
     ),
     Page(
         "learners.md",
         "Learners",
-        "The learners of the paper, what a learner is, and what a learner of your own can build on.",
+        "The learners of the paper, two that build on them (B-OPS, C-OPS), what a learner is, and what yours can use.",
         (
-            "SVOPS", "SOPS", "CVOPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "Ledger", "Statistics",
-            "check_learner", "save", "load",
+            "SVOPS", "SOPS", "CVOPS", "BOPS", "COPS", "UOBREPS", "Learner", "Plan", "SafePolicy", "check_learner",
+            "save", "load", "Journal",
         ),
         ("learners",),
     ),
@@ -51,8 +50,8 @@ PAGES = (
         "running.md",
         "Running and results",
         "Play a learner in a simulated world with exact scores, and read what runs and sweeps leave behind.",
-        ("simulate", "Run", "sweep", "report", "save_figure", "__version__"),
-        ("results",),
+        ("simulate", "compare", "sweep", "report", "save_figure", "__version__"),
+        ("results", "hooks"),
     ),
     Page(
         "projection.md",
@@ -73,12 +72,3 @@ PAGES = (
     Page("gymnasium.md", "Gymnasium", "Worlds as environments, and environments as worlds.", (), ("gym",)),
     Page("errors.md", "Errors", "What hedgerow raises on purpose.", (), ("errors",)),
 )  # fmt: skip
-
-
-def is_generated(place: str, root: Path) -> bool:
-    """Whether the site makes this page, which the repository does not have: `docs/api/world.md`, `docs/gallery.md`."""
-    path = Path(place)
-    if path.parent.as_posix() == "docs/notebooks":
-        return (root / path.with_suffix(".py")).is_file()
-    made = {"docs/gallery.md", f"docs/api/{COMMAND_LINE}", *(f"docs/api/{page.file}" for page in PAGES)}
-    return place in made

@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = {
     "cd": "changes the folder",
+    "curl": "asks a service",
     "dask": "Dask's own command line",
     "git": "version control",
     "pip": "installs packages",

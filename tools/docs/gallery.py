@@ -33,8 +33,8 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
         ),
     ),
     "demo": (
-        Picture("margin", "random-small__switching__T300000__margin-0", "The margin of every episode, four learners"),
-        Picture("mixing", "random-small__switching__T300000__mixing", "How much is left to the safe policy"),
+        Picture("saved", "ev-workday__real-days__T19440__saved", "Carbon saved, and every day over the limit"),
+        Picture("mixing", "ev-workday__real-days__T19440__mixing", "How much is left to today's rule"),
     ),
     "adversaries": (
         Picture("switching", "random-small__switching-1000__T20000__regret", "Regret against losses that switch"),

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WIDEST = 92
 """Characters of a signature in one line."""
 
-INTERNAL = {"arguments", "check_horizon", "expect", "played_array", "state_arrays", "trusted"}
+INTERNAL = {"arguments", "check_horizon", "checked_outcome", "expect", "played_array", "state_arrays", "trusted"}
 """Members without an underscore that other modules of the package call; users do not need them, and they may change."""
 
 
@@ -64,6 +64,12 @@ def module_of(name: str) -> types.ModuleType:
     return importlib.import_module("hedgerow.gym") if name == "gym" else getattr(hedgerow, name)
 
 
+def _named(name: str) -> Any:
+    """What has this name in `hedgerow`, or in one of its modules."""
+    module, _, last = f"hedgerow.{name}".rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
 @cache
 def entries() -> tuple[Entry, ...]:
     """Every public name in the order of the pages. One object is entered once, under its shortest path."""
@@ -72,7 +78,7 @@ def entries() -> tuple[Entry, ...]:
     found: list[Entry] = []
     homes = {id(getattr(hedgerow, name)): name for name in hedgerow.__all__ if _has_identity(getattr(hedgerow, name))}
     for page in PAGES:
-        found += [Entry(f"hedgerow.{name}", getattr(hedgerow, name), page.file) for name in page.names]
+        found += [Entry(f"hedgerow.{name}", _named(name), page.file) for name in page.names]
         for name in page.modules:
             module = module_of(name)
             found.append(Entry(f"hedgerow.{name}", module, page.file))

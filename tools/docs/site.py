@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.docs import command_line, gallery, notebooks, reference, staging
+from tools.docs import command_line, gallery, notebooks, reference, search_order, staging
 from tools.docs.api_pages import COMMAND_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,10 @@ def build(work: Path, builder: str = "zensical", cache: Path | None = None, root
     complaints += missing_pages(pages, root)
     if complaints:
         raise DocsError("\n".join(complaints))
+    search_order.mark(pages, root)
     log = _call(builder, work, root)
+    if builder == "zensical":
+        search_order.lower(site, root)
     files = [file for file in site.rglob("*") if file.is_file()]
     count = sum(file.suffix == ".html" for file in files)
     return Built(builder, site, count, sum(file.stat().st_size for file in files), time.perf_counter() - start, log)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from tools.docs import fences
-from tools.docs.api_pages import is_generated
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = {
@@ -31,7 +30,7 @@ def target_of(path: str) -> str | None:
 
     >>> target_of("docs/decisions/README.md"), target_of("README.md"), target_of("examples/baselines.py")
     ('decisions/index.md', 'project/overview.md', 'examples/baselines.md')
-    >>> target_of("docs/notebooks/walk.py"), target_of("docs/figures/a.svg"), target_of("src/hedgerow/cli.py")
+    >>> target_of("docs/notebooks/walk.ipynb"), target_of("docs/figures/a.svg"), target_of("src/hedgerow/cli.py")
     ('notebooks/walk.md', 'figures/a.svg', None)
     """
     if path in PROJECT:
@@ -42,7 +41,7 @@ def target_of(path: str) -> str | None:
     if place.parts[:1] != ("docs",) or len(place.parts) == 1:
         return None
     inside = PurePosixPath(*place.parts[1:])
-    if inside.parts[0] == "notebooks" and inside.suffix == ".py":
+    if inside.parts[0] == "notebooks" and inside.suffix in (".py", ".ipynb"):
         return inside.with_suffix(".md").as_posix()
     if inside.name == "README.md":
         return inside.with_name("index.md").as_posix()
@@ -88,7 +87,7 @@ def with_links(text: str, path: str, staged: str, root: Path = ROOT) -> str:
         if (root / place).is_dir():
             place = f"{place}/README.md"
         goal = target_of(place)
-        if goal is None or not ((root / place).exists() or is_generated(place, root)):
+        if goal is None or not (root / place).exists():
             return match["text"]
         relative = os.path.relpath(goal, PurePosixPath(staged).parent).replace(os.sep, "/")
         return f"{match['image']}[{match['text']}]({relative}{hash_sign}{heading})"
@@ -115,13 +114,13 @@ def missing_targets(text: str, path: str, root: Path = ROOT) -> Iterator[str]:
         target = match["target"].partition("#")[0]
         if target and "://" not in target and not target.startswith("mailto:"):
             place = os.path.normpath(PurePosixPath(path).parent / target).replace(os.sep, "/")
-            if not ((root / place).exists() or is_generated(place, root)):
+            if not (root / place).exists():
                 yield f"{path}: the link {target} leads nowhere"
 
 
 def _sources(root: Path) -> Iterator[Path]:
     for path in sorted((root / "docs").rglob("*")):
-        if path.is_file() and path.suffix in (".md", ".svg", ".png", ".css", ".js"):
+        if path.is_file() and path.suffix in (".md", ".svg", ".png", ".css", ".js", ".csv"):
             yield path
     for name in PROJECT:
         if (root / name).is_file():
