@@ -23,14 +23,15 @@ help:  ## list the commands
 demo: $(VENV)/.package  ## charging cars on 19,440 real days: who saves how much carbon, and who breaks the limit
 	@$(VENV)/bin/hedgerow demo
 
-# Files of tests stay in one process: what a module shares (a site, a browser, a page) is made once.
+# Files of tests stay in one process: what a module shares (a site, a browser, a page) is made once. A test that hangs is
+# ended with its process, named, and counts as failed.
 
 test: lint  ## ruff, mypy, pytest (warnings are errors) and `verify --quick`: what the CI runs
-	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile -m "not nightly"
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile -m "not nightly" --timeout 400 --timeout-method thread
 	@$(VENV)/bin/hedgerow verify --quick -j $(WORKERS)
 
 nightly: lint  ## all tests at their full size, `verify` and the soaks: before a release, or over night
-	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile --timeout 3600 --timeout-method thread
 	@$(VENV)/bin/hedgerow verify -j $(WORKERS)
 	@for soak in signed_mutations.py field_mutations.py "flip_kernels.py --count 500" "flip_cells.py --count 500" \
 	  flip_logs.py "kill_save.py --count 500" "kill_sweep.py --count 40" "kill_compare.py --count 20" signal_storm.py \

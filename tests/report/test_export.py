@@ -147,6 +147,25 @@ def test_without_kaleido_the_error_says_what_to_do(
     assert not (tmp_path / "figures").exists()
 
 
+def test_a_browser_that_never_answers_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "_DRAWER", "import time; time.sleep(600)")
+    monkeypatch.setattr(export, "SECONDS_TO_START", 0.5)
+    with pytest.raises(HedgerowError, match=r"gave no answer within 0\.5 s"):
+        draw([])
+
+
+def test_a_browser_that_answers_at_the_second_try_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([None, ""])
+    monkeypatch.setattr(export, "_answer", lambda *_: next(answers))
+    assert draw([]) == []
+
+
+def test_what_the_browser_says_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "_DRAWER", "import sys; sys.exit('warned first\\nKaleidoError: too wide')")
+    with pytest.raises(HedgerowError, match="could not be drawn: KaleidoError: too wide"):
+        draw([])
+
+
 # With a browser -------------------------------------------------------------------------------------------------------
 
 

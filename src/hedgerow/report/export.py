@@ -12,12 +12,18 @@ from __future__ import annotations
 import copy
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import ceil, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report.figures import Figure, figures
@@ -184,7 +190,7 @@ class Drawing:
         dots = PNG_DOTS_PER_INCH if self.kind == "png" else SCREEN_DOTS_PER_INCH
         size = {"width": self.width_mm * self.units_per_mm, "height": self.height_mm * self.units_per_mm}
         options = {"format": self.kind, **size, "scale": dots / 25.4 / self.units_per_mm}
-        return {"fig": self.plot, "path": path, "opts": options}
+        return {"fig": self.plot, "path": str(path), "opts": options}
 
 
 def check_browser() -> None:
@@ -192,22 +198,64 @@ def check_browser() -> None:
     draw([])
 
 
+# Run by a process of its own: neither kaleido nor the browser ends by itself when the other one does not answer.
+# Without mathjax, which kaleido would fetch from the network.
+_DRAWER = """
+import json, pathlib, sys
+try:
+    import kaleido
+    jobs = [{**job, "path": pathlib.Path(job["path"])} for job in json.load(sys.stdin)]
+    kaleido.write_fig_from_object_sync(jobs, kopts={"mathjax": False, "n": 1})
+except Exception as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
+SECONDS_TO_START, SECONDS_PER_DRAWING = 90.0, 10.0
+"""A hundred times what is needed on an idle machine"""
+TRIES = 2
+"""A browser that gives no answer is started once more."""
+
+
 def draw(drawings: Sequence[Drawing]) -> list[bytes]:
     """Draw all of them in one browser: the content of a file for each, or `HedgerowError` where none can be used."""
-    try:
-        import kaleido
-    except ImportError as error:
-        raise HedgerowError(HOW_TO_GET_A_BROWSER) from error
+    if find_spec("kaleido") is None:
+        raise HedgerowError(HOW_TO_GET_A_BROWSER)
     with TemporaryDirectory() as folder:
         paths = [Path(folder, f"{i}.{drawing.kind}") for i, drawing in enumerate(drawings)]
-        jobs = [drawing.job(path) for drawing, path in zip(drawings, paths, strict=True)]
-        try:  # without mathjax, which kaleido would fetch from the network
-            kaleido.write_fig_from_object_sync(jobs, kopts={"mathjax": False, "n": 1})
-            return [path.read_bytes() for path in paths]
-        except Exception as error:
-            if type(error).__name__ == "ChromeNotFoundError":
-                raise HedgerowError(HOW_TO_GET_A_BROWSER) from error
-            raise HedgerowError(f"the figures could not be drawn: {type(error).__name__}: {error}") from error
+        jobs = msgspec.json.encode(
+            [drawing.job(path) for drawing, path in zip(drawings, paths, strict=True)],
+            enc_hook=lambda array: array.tolist(),
+        )
+        seconds = SECONDS_TO_START + SECONDS_PER_DRAWING * len(drawings)
+        for _ in range(TRIES):
+            problem = _answer(jobs, seconds)
+            if problem is not None:
+                break
+        if problem is None:
+            raise HedgerowError(f"the figures could not be drawn: the browser gave no answer within {seconds:g} s")
+        if problem.startswith("ChromeNotFoundError"):
+            raise HedgerowError(HOW_TO_GET_A_BROWSER)
+        if problem:
+            raise HedgerowError(f"the figures could not be drawn: {problem}")
+        return [path.read_bytes() for path in paths]
+
+
+def _answer(jobs: bytes, seconds: float) -> str | None:
+    """What went wrong, the empty string if nothing did, or None if there was no answer in time."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _DRAWER], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            _, errors = process.communicate(jobs, timeout=seconds)
+        except BaseException as error:
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)  # the browser as well
+            else:
+                process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None
+            raise
+    return "" if process.returncode == 0 else errors.decode(errors="replace").strip().splitlines()[-1]
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
