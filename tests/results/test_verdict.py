@@ -167,3 +167,12 @@ def test_terms_are_no_part_of_a_world_s_hash() -> None:
 def test_groups_find_the_finest_table(results: Results) -> None:
     group: Group = results.groups[0]
     assert group.finest is group.tables[0]  # no trace was kept
+
+
+def test_a_budget_that_is_kept_is_told_from_a_limit_that_is_not(tmp_path: Path) -> None:
+    budget = '[[learner]]\nname = "b-ops"\nbaseline = "slater"\nlabel = "B-OPS"\n'
+    said = verdict(swept(tmp_path, LEARNERS + budget).groups)
+    (about,) = [sentence for sentence in said.sentences if sentence.startswith("B-OPS")]
+    assert "a budget for all days so far, which it kept after every day" in about
+    tones = {name: [cell.tone for cell in cells] for name, cells in said.rows}
+    assert ("bad" in tones["SV-OPS"], "bad" in tones["B-OPS"]) == (True, False)

@@ -32,6 +32,7 @@ from hedgerow.results.groups import Cell, Group, Results, Setting, by_setting, h
 from hedgerow.results.manifest import machine_info
 from hedgerow.results.metrics import BANDS, REGRET
 from hedgerow.results.table import run_table, table_header
+from hedgerow.results.verdict import keeps_budget
 
 if TYPE_CHECKING:
     from hedgerow.simulation.result import Run
@@ -141,7 +142,8 @@ def _saved(name: str, groups: Sequence[Group], styles: Styles) -> Figure:
         f"in red the share of {terms.episode}s over the limit between two checkpoints"
     )  # fmt: skip
     seeds = "" if all(len(group.cells) == 1 for group in groups) else ", of the first seed"
-    below = f" Below: {marks}{seeds}." if groups[0].constraints else ""
+    grey = "; grey where the limit is a budget, and it was kept" * any(map(keeps_budget, groups))
+    below = f" Below: {marks}{grey}{seeds}." if groups[0].constraints else ""
     return Figure(
         name,
         f"{loss[:1].upper()}{loss[1:]} saved, {terms.episode} by {terms.episode}",

@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.report import plots
-from hedgerow.report.plots import GRID, INK, LIMIT, LineStyle, Plot, Trace, plot_text
+from hedgerow.report.plots import GRID, INK, LIMIT, SOFT, LineStyle, Plot, Trace, plot_text
 from hedgerow.results.groups import Group
 from hedgerow.results.metrics import TOL_SAFE, numbers_in
-from hedgerow.results.verdict import BEST
+from hedgerow.results.verdict import BEST, keeps_budget, worst_first
 from hedgerow.simulation.result import BASELINE_LOSS
 
 CURVE_POINTS = 240
@@ -84,7 +84,7 @@ def story_plot(groups: Sequence[Group], styles: dict[str, LineStyle] | Any) -> P
     plot = plots.plot(traces, f"{terms.episode}s", f"{terms.loss} saved so far")
     plot["layout"] |= {"annotations": _named_oracle(traces[0]) if traces[0]["name"] == BEST else [], "shapes": []}
     plot["layout"]["yaxis"]["ticksuffix"] = " %"
-    lanes = sorted((group for group in groups if group.constraints), key=lambda group: -group["over"].value)
+    lanes = sorted((group for group in groups if group.constraints), key=worst_first)
     return _with_lanes(plot, lanes, styles) if lanes else plot
 
 
@@ -141,15 +141,16 @@ def _with_lanes(plot: Plot, groups: Sequence[Group], styles: Any) -> Plot:
         floor, marks = count - 1 - place, lane_spans(group)
         over = int(numbers_in(group.finest, "unsafe")[-1])
         said = f"{terms.counted(over)} over" if marks else f"no {terms.episode} over"  # short: phones are narrow
+        said += ", budget kept" * (bool(marks) and keeps_budget(group))
         words = f"{plot_text(group.learner)}: {said}"
         layout["annotations"].append(_lane_label(words, floor + MARK, styles[group.learner].colour))
         layout["shapes"] += [_lane_floor(floor)] * bool(floor)  # the lowest lane stands on the axis
         if marks:
-            plot["data"].append(_marks(group.learner, marks, floor))
+            plot["data"].append(_marks(group.learner, marks, floor, SOFT if keeps_budget(group) else LIMIT))
     return plot
 
 
-def _marks(learner: str, marks: Sequence[Span], floor: float) -> Trace:
+def _marks(learner: str, marks: Sequence[Span], floor: float, colour: str) -> Trace:
     """One polygon per span, from the episode before it to its last: episode t is drawn from t - 1 to t."""
     x: list[int | None] = []
     y: list[float | None] = []
@@ -159,7 +160,7 @@ def _marks(learner: str, marks: Sequence[Span], floor: float) -> Trace:
         y += [floor, top, top, floor, floor, None]
     return {
         "type": "scatter", "mode": "lines", "name": f"{plot_text(learner)}, over the limit", "x": x, "y": y,
-        "yaxis": "y2", "fill": "toself", "fillcolor": LIMIT, "line": {"width": 0.7, "color": LIMIT},
+        "yaxis": "y2", "fill": "toself", "fillcolor": colour, "line": {"width": 0.7, "color": colour},
         "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
 

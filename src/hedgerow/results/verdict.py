@@ -34,6 +34,8 @@ HEADS = {
     "left": "{episodes} left to {baseline}",
 }
 """The columns of the table that belongs to a verdict."""
+OVERDRAWN = "overdrawn"
+"""The column of learners whose limit is a budget: episodes after which it was exceeded."""
 MOST_NAMED = 3
 """Of the learners over the limit: so many are named in a verdict."""
 TOL_SAME = 1e-9
@@ -194,7 +196,7 @@ def verdict(groups: Sequence[Group], numbers: NumberFormat = PLAIN) -> SettingVe
     """What came of one setting: who saved how much, and at how many episodes over the limit."""
     terms, rows = groups[0].terms, with_references(groups)
     place = {BASELINE: 0, ORACLE: 2}
-    order = sorted(rows, key=lambda row: (place.get(row.kind, 1), -_value(row, "over")))
+    order = sorted(rows, key=lambda row: (place.get(row.kind, 1), worst_first(row)))
     shown = [name for name in HEADS if any(row.number(name) is not None for row in order)]
     cells = [(row.learner, [_shown(row, name) for name in shown]) for row in order]
     sentences = tuple(_sentences(groups, terms, numbers))
@@ -216,7 +218,19 @@ def _shown(row: Group | ReferenceRow, name: str) -> TableCell:
         return TableCell(lambda n: n.percent(share, 1) if share else "0 %", note)
     # A mean of counts over seeds, or a sum of weights, is no whole number: the nearest one is shown.
     cell = number_cell(column, None if found is None else replace(found, value=float(round(found.value))))
-    return TableCell(cell.words, cell.note, "bad") if name == "over" and found and found.value > 0.0 else cell
+    is_bad = name == "over" and found and found.value > 0.0 and not keeps_budget(row)
+    return TableCell(cell.words, cell.note, "bad") if is_bad else cell
+
+
+def worst_first(row: Group | ReferenceRow) -> tuple[bool, float]:
+    """Sort by the number of episodes over a limit; those whose limit is a budget, and who kept it, come after."""
+    return not _value(row, "over") or keeps_budget(row), -_value(row, "over")
+
+
+def keeps_budget(row: Group | ReferenceRow) -> bool:
+    """Whether a learner's limit is a budget for all episodes so far, and it never exceeded that one."""
+    kept = row.number(OVERDRAWN)  # in how many seeds it was not exceeded
+    return kept is not None and kept.value == kept.seeds
 
 
 def _sentences(groups: Sequence[Group], terms: Terms, numbers: NumberFormat) -> Iterable[str]:
@@ -225,8 +239,9 @@ def _sentences(groups: Sequence[Group], terms: Terms, numbers: NumberFormat) -> 
         return
     judged = [group for group in groups if not group.cells[0].facts.get("cheats") and group.kind != BASELINE]
     judged = sorted(judged or groups, key=lambda group: _value(group, "loss"))
-    unsafe = [group for group in judged if _value(group, "over") > 0.0]
-    safe = [group for group in judged if group.number("over") is not None and group not in unsafe]
+    over = [group for group in judged if _value(group, "over") > 0.0]
+    unsafe, budgets = ([group for group in over if keeps_budget(group) is kept] for kept in (False, True))
+    safe = [group for group in judged if group.number("over") is not None and group not in over]
     limited = bool(groups[0].constraints)
     if safe:
         end = f", and no {terms.episode}{_of_seeds(safe[0])} was over the limit" if limited else ""
@@ -238,9 +253,14 @@ def _sentences(groups: Sequence[Group], terms: Terms, numbers: NumberFormat) -> 
         told[0] += " over it"
         more = f"; {counted(len(told) - MOST_NAMED, 'other learner')} had such {terms.episode}s too"
         yield f"{'; '.join(told[:MOST_NAMED])}{more * (len(told) > MOST_NAMED)}."
-    elif limited and len(safe) > 1:
+    elif limited and len(safe) > 1 and not over:
         all_of_them = "Both" if len(safe) == 2 else f"All {len(safe)}"
         yield f"{all_of_them} learners kept every {terms.episode} within the limit."
+    for group in budgets:
+        yield (
+            f"{_result(group, terms, numbers, brief=True)}. Its limit is a budget for all {terms.episode}s so far, "
+            f"which it kept after every {terms.episode}; {_over(group, terms)} cost more than the limit of one."
+        )
     if not any(group.number("saved") for group in groups):
         yield f"There is no baseline to compare with, so nothing is said of {terms.loss} saved."
     elif len(groups) > 1 and limited and not _same_losses(groups):
