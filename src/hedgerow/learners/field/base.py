@@ -3,7 +3,7 @@
 A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a baseline
 it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is in `seen`,
 `progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the constructor's arguments. A
-learner with a compiled loop (`loop.py`) has it in its method `run_block`, with the same bits as `_learn`.
+learner with a compiled loop (`loop.py`) names it as `loop`, with the same bits as `_learn`.
 
 The clean event: all transition probabilities lie in their boxes and all means within their bounds, in all episodes.
 
@@ -130,6 +130,8 @@ class FieldLearner(BaseLearner):
     """What is kept of a plan besides the mixing weight: the names of `field.notes`."""
     words: ClassVar[tuple[str, ...]] = BY_RADII
     """The confidence sets that it takes."""
+    loop: ClassVar[Any] = None
+    """Its compiled loop over a block of losses, called with `core`; None runs every episode step by step."""
     bounded: ClassVar[bool] = False
     """Whether it bounds the costs of its policies by balls and certificate, where its sets have these."""
     episodes: int
@@ -182,6 +184,7 @@ class FieldLearner(BaseLearner):
             baseline=self.baselines, premise_rule=self.premise_rule, premises=self.premises,
             notes=np.zeros(len(self.note_names)),
         )  # fmt: skip
+        self.core: Any = self.field
 
     def _statistics(self) -> Statistics | None:
         """Counts and bounds; None for learners that learn nothing."""
@@ -332,8 +335,8 @@ class FieldWatcher(LearnerWatcher):
     @property
     def compiled(self) -> bool:
         """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
-        family = next((base for base in type(self.learner).__mro__ if "run_block" in vars(base)), None)
-        return family is not None and self.learner.keeps_to(family)
+        family = next(base for base in type(self.learner).__mro__ if "loop" in vars(base))
+        return family is not FieldLearner and self.learner.keeps_to(family)
 
     def _check(self, rows: IntArray) -> None:
         seen = self.learner.seen
@@ -354,8 +357,9 @@ class FieldWatcher(LearnerWatcher):
         keep_notes(mark, self.run)
 
     def _run(self, given: Losses, first: int) -> tuple[int, bool]:
+        learner = self.learner
         try:
-            done: tuple[int, bool] = self.learner.run_block(self.run, given, first)  # type: ignore[attr-defined]
+            done: tuple[int, bool] = learner.loop(learner.core, self.run, given, first, learner.coin)
             return done
         finally:
             if self.learner.seen is not None:

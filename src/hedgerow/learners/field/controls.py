@@ -32,22 +32,6 @@ MOST_NUMBERS = 2**20
 """The size of the blocks in which losses are added up."""
 
 
-class FixedPolicy(FieldLearner):
-    """A learner that learns nothing and keeps no statistics."""
-
-    source = "a reference"
-
-    def _statistics(self) -> Statistics | None:
-        return None
-
-    def _learn(self, episode: Episode) -> None:
-        return
-
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes first, ... of a block of losses, compiled."""
-        return run_block(self.field, run, given, first, self.coin)
-
-
 @kernel
 def run_block(core: FieldCore, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
     """The loop of `loop.py`, without anything to learn: how many of the block are done, and that the last is closed."""
@@ -59,6 +43,19 @@ def run_block(core: FieldCore, run: FieldRun, given: Losses, first: int, coin: S
         if close_episode(core, run):
             return i + 1, True
     return len(given.pattern), True
+
+
+class FixedPolicy(FieldLearner):
+    """A learner that learns nothing and keeps no statistics."""
+
+    source = "a reference"
+    loop = staticmethod(run_block)
+
+    def _statistics(self) -> Statistics | None:
+        return None
+
+    def _learn(self, episode: Episode) -> None:
+        return
 
 
 class AlwaysBaseline(FixedPolicy):

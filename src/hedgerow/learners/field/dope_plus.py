@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import DELTA, SafePolicy
+from hedgerow.learners.field.loop import FieldCore
 from hedgerow.learners.field.lp import LPLearner
 from hedgerow.learners.field.lp_kernels import (
     SWITCH,
@@ -110,7 +111,7 @@ class DOPEPlus(LPLearner):
 
     def _make_core(self) -> LPCore:
         """The core of LP learners, with the theta of the last plan."""
-        before = self.theta[0] if hasattr(self, "core") else 0.0
+        before = 0.0 if isinstance(self.core, FieldCore) else self.theta[0]  # none yet
         core = super()._make_core()
         core.rule.tables.theta[0] = before
         set_room(core)

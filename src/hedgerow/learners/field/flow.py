@@ -39,9 +39,7 @@ from hedgerow.learners.field.flow_kernels import (
     weigh_nothing,
     weigh_path,
 )
-from hedgerow.learners.field.loop import FieldRun
 from hedgerow.learners.guarantees import Ledger, Promise
-from hedgerow.learners.kernels import Losses
 from hedgerow.learners.statistics import Statistics
 from hedgerow.model.episode import Episode, decide
 from hedgerow.model.view import View
@@ -56,6 +54,7 @@ TOL_MASS = 1e-6
 class FlowLearner(FieldLearner):
     """A learner whose iterate is an occupancy, with a multiplier for each constraint."""
 
+    loop = staticmethod(run_block)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual")
     words = ALL_SETS
     seen: Statistics
@@ -116,10 +115,6 @@ class FlowLearner(FieldLearner):
         else:
             weigh_nothing(self.core)
         descend(self.core, self.core.rule.share)
-
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes first, ... of a block of losses, compiled."""
-        return run_block(self.core, run, given, first, self.coin)
 
     @property
     def unfinished(self) -> bool:

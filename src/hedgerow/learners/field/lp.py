@@ -60,9 +60,57 @@ SLOW_ROOM = 1e-6
 """Thresholds of safe plans are lower by this, times 1 + threshold, for the slow solver, which meets them up to 1e-7."""
 
 
+@kernel
+def run_block(core: LPCore, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
+    """Run the episodes first, ... of a block of losses.
+
+    Returns how many of the block are done, and whether the last of them is closed: if its plan needs the slow solver,
+    the learner has to `complete` it first. Also returns when an input of the learner has been refuted, and when an
+    episode is impossible by what is known, which then stays pending.
+    """
+    for i in range(first, len(given.pattern)):
+        note_plan(core)
+        if not play_episode(core.field, run, given, i, coin):
+            return i, True
+        count_played(core.sets, core.losses, core.field, run)
+        end_episode(core.field, run)
+        code = next_plan(core, run.path.rows)
+        heed(core.field)
+        watch_lp_learning(core, run.world, run.path.rows, run.event)
+        if code != SOLVED:
+            return i + 1, False
+        if close_episode(core.field, run):
+            return i + 1, True
+    return len(given.pattern), True
+
+
+@kernel
+def note_plan(core: LPCore) -> None:
+    """What is kept of the plan that is about to be played, in the order of `LPLearner.note_names`."""
+    notes = core.field.notes
+    notes[0], notes[1], notes[2] = core.numbers.infeasible, core.numbers.unsolved, core.figures.value
+
+
+@kernel
+def watch_lp_learning(core: LPCore, world: WorldArrays, rows: IntArray, event: CleanEvent) -> None:
+    """Compare the sets that a new plan was made from with the truth; an old plan keeps the verdict on its own sets."""
+    if core.numbers.fresh:
+        changed = core.all_rows if core.rule.epochs or core.sets.rule.tied else rows
+        check_rows(core.index, world, core.sets.boxes, changed, event)
+
+
+NUMBERS = (
+    Column("infeasible", "int64", "infeasible", "linear programs without a solution", "sum", "whole", ("checks",)),
+    Column("unsolved", "int64", "slow solver", "linear programs left to the slow one", "sum", "whole", ("checks",)),
+)  # fmt: skip
+"""The counters that become columns"""
+
+
 class LPLearner(FieldLearner):
     """The base of the learners that solve a linear program for each plan."""
 
+    loop = staticmethod(run_block)
+    core: LPCore
     inputs = Inputs(baseline=True)
     opens = True
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "planned_visits", "tallies", "planned_values")
@@ -194,10 +242,6 @@ class LPLearner(FieldLearner):
     def _learn(self, episode: Episode) -> None:
         next_plan(self.core, self._changed_rows(episode))
 
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes first, ... of a block of losses, compiled."""
-        return run_block(self.core, run, given, first, self.coin)
-
     @property
     def unfinished(self) -> bool:
         return bool(self._numbers.open)
@@ -249,52 +293,6 @@ class LPLearner(FieldLearner):
         self._check_tallies()
         write_tables(self.core)
         self._complete()
-
-
-@kernel
-def run_block(core: LPCore, run: FieldRun, given: Losses, first: int, coin: Stream) -> tuple[int, bool]:
-    """Run the episodes first, ... of a block of losses.
-
-    Returns how many of the block are done, and whether the last of them is closed: if its plan needs the slow solver,
-    the learner has to `complete` it first. Also returns when an input of the learner has been refuted, and when an
-    episode is impossible by what is known, which then stays pending.
-    """
-    for i in range(first, len(given.pattern)):
-        note_plan(core)
-        if not play_episode(core.field, run, given, i, coin):
-            return i, True
-        count_played(core.sets, core.losses, core.field, run)
-        end_episode(core.field, run)
-        code = next_plan(core, run.path.rows)
-        heed(core.field)
-        watch_lp_learning(core, run.world, run.path.rows, run.event)
-        if code != SOLVED:
-            return i + 1, False
-        if close_episode(core.field, run):
-            return i + 1, True
-    return len(given.pattern), True
-
-
-@kernel
-def note_plan(core: LPCore) -> None:
-    """What is kept of the plan that is about to be played, in the order of `LPLearner.note_names`."""
-    notes = core.field.notes
-    notes[0], notes[1], notes[2] = core.numbers.infeasible, core.numbers.unsolved, core.figures.value
-
-
-@kernel
-def watch_lp_learning(core: LPCore, world: WorldArrays, rows: IntArray, event: CleanEvent) -> None:
-    """Compare the sets that a new plan was made from with the truth; an old plan keeps the verdict on its own sets."""
-    if core.numbers.fresh:
-        changed = core.all_rows if core.rule.epochs or core.sets.rule.tied else rows
-        check_rows(core.index, world, core.sets.boxes, changed, event)
-
-
-NUMBERS = (
-    Column("infeasible", "int64", "infeasible", "linear programs without a solution", "sum", "whole", ("checks",)),
-    Column("unsolved", "int64", "slow solver", "linear programs left to the slow one", "sum", "whole", ("checks",)),
-)  # fmt: skip
-"""The counters that become columns"""
 
 
 class LPWatcher(FieldWatcher):

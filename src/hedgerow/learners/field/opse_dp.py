@@ -262,6 +262,7 @@ class OPSEDP(FieldLearner):
         True
     """
 
+    loop = staticmethod(run_block)
     kind = "opse-dp"
     title = "OPSE-DP"
     source = "Kitamura et al. 2025, in tabular form"
@@ -319,19 +320,6 @@ class OPSEDP(FieldLearner):
 
     def _learn(self, episode: Episode) -> None:
         opse_step(self.core, self._changed_rows(episode))
-
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes of a block of losses from `first` on, compiled.
-
-        Args:
-            run: The world, its random streams and what is noted of an episode.
-            given: The losses of the block.
-            first: The index in the block of the first episode to run.
-
-        Returns:
-            How many episodes of the block are done, and whether the last of them is closed.
-        """
-        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)

@@ -227,6 +227,7 @@ class OptPrimalDual(FieldLearner):
         0.0
     """
 
+    loop = staticmethod(run_block)
     kind = "opt-primal-dual"
     title = "OptPrimalDual"
     source = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"
@@ -276,19 +277,6 @@ class OptPrimalDual(FieldLearner):
 
     def _learn(self, episode: Episode) -> None:
         primal_dual_step(self.core, self._changed_rows(episode))
-
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes of a block of losses from `first` on, compiled.
-
-        Args:
-            run: The world, its random streams and what is noted of an episode.
-            given: The losses of the block.
-            first: The index in the block of the first episode to run.
-
-        Returns:
-            How many episodes of the block are done, and whether the last of them is closed.
-        """
-        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)

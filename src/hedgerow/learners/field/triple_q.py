@@ -228,6 +228,7 @@ class TripleQ(FieldLearner):
         0.0
     """
 
+    loop = staticmethod(run_block)
     kind = "triple-q"
     title = "Triple-Q"
     source = "Wei, Liu and Ying 2022"
@@ -279,19 +280,6 @@ class TripleQ(FieldLearner):
             self.core, rows[:known], triples[:known], episode.losses[:known].copy(), episode.costs[:known].copy()
         )
         plan_next(self.core, rows)
-
-    def run_block(self, run: FieldRun, given: Losses, first: int) -> tuple[int, bool]:
-        """Run the episodes of a block of losses from `first` on, compiled.
-
-        Args:
-            run: The world, its random streams and what is noted of an episode.
-            given: The losses of the block.
-            first: The index in the block of the first episode to run.
-
-        Returns:
-            How many episodes of the block are done, and whether the last of them is closed.
-        """
-        return run_block(self.core, run, given, first, self.coin)
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         super()._restore(state)
