@@ -42,7 +42,8 @@ def compile_kernels(
 ) -> None:
     """Compile all kernels now, so that the first run need not wait.
 
-    This takes a minute or two, once, and nothing if compiled code came with the package. Exit code 1 if --clean could not remove everything.
+    This takes a minute or two, once, and seconds if compiled code came with the package.
+    Exit code 1 if --clean could not remove everything.
     """
     one_thread()
     if where or clean:
