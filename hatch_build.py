@@ -42,10 +42,13 @@ def is_intel() -> bool:
 
 
 def compile_into(folder: Path, root: Path) -> Path:
-    """Compile all kernels of the sources in `root` for TARGET; the folder below `folder` that holds them."""
+    """Compile all kernels of the sources in `root` for TARGET; the folder below `folder` that holds them.
+
+    In one process: names in compiled code may depend on what a process has compiled before.
+    """
     settings = os.environ | TARGET | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(root / "src")}
     settings.pop("HEDGEROW_PRIVATE_CACHE", None)
-    subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native"], env=settings, check=True)
+    subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native", "-j", "1"], env=settings, check=True)
     return folder / "hedgerow"
 
 
