@@ -14,7 +14,7 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly quick durations contract lint format docs verify bench constraints upgrade clean
+.PHONY: help demo test nightly quick durations contract lint format docs verify bench kernels constraints upgrade clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
@@ -68,6 +68,9 @@ verify: $(VENV)/.dev  ## every promise of the paper on running code, some minute
 bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
 	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done
 
+kernels: $(VENV)/.dev  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
+	@$(RUN) tools/ship_kernels.py
+
 constraints:  ## add what constraints.txt lacks, keep the versions that it has
 	@$(PYTHON) tools/write_constraints.py
 
@@ -90,7 +93,7 @@ $(RUN):
 	  || { rm -rf $(VENV); echo "$(PYTHON) cannot create virtual environments;" \
 	            "on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-$(VENV)/.package: pyproject.toml constraints.txt | $(RUN)
+$(VENV)/.package: pyproject.toml constraints.txt $(wildcard kernels/*.tar.xz) | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
 	@$(PIP) pip
 	@$(PIP) --group install

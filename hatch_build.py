@@ -1,7 +1,9 @@
-"""Build hook: with HEDGEROW_COMPILED=1 a wheel brings its kernels compiled, for this Python, system and numba.
+"""Build hook: brings compiled kernels, for this Python, system and numba, to wheels and to clones.
 
     python -m build --wheel --no-isolation                          the pure wheel, for every system
     HEDGEROW_COMPILED=1 python -m build --wheel --no-isolation      one for this Python and x86-64: nothing to compile
+    pip install -e .                                                in a clone: unpacks the archive for this Python, if
+                                                                    `kernels/` has one (`tools/ship_kernels.py`)
 
 The kernels are compiled by `hedgerow compile` in a process of its own, for the processors of `compiling/cache.py`.
 """
@@ -13,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -25,25 +28,60 @@ TARGET = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
 PLATFORMS = {"linux": "manylinux_2_28_x86_64", "win32": "win_amd64", "darwin": "macosx_11_0_x86_64"}
 
 
+def python_tag() -> str:
+    return f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def archive_in(root: Path) -> Path:
+    """The archive of a clone with the kernels for this Python and system, whether or not it exists."""
+    return root / "kernels" / f"{python_tag()}-{PLATFORMS.get(sys.platform, sys.platform)}.tar.xz"
+
+
+def is_intel() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
+def compile_into(folder: Path, root: Path) -> Path:
+    """Compile all kernels of the sources in `root` for TARGET; the folder below `folder` that holds them.
+
+    In one process: names in compiled code may depend on what a process has compiled before.
+    """
+    settings = os.environ | TARGET | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(root / "src")}
+    settings.pop("HEDGEROW_PRIVATE_CACHE", None)
+    subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native", "-j", "1"], env=settings, check=True)
+    return folder / "hedgerow"
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Let `target` hold what is in the archive, and nothing else. Code of other sources is never looked up there."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="kernels-") as folder:
+        with tarfile.open(archive, "r:xz") as packed:
+            packed.extractall(folder, filter="data")  # no links or names that lead out of the folder
+        shutil.rmtree(target, ignore_errors=True)
+        Path(folder, "hedgerow").rename(target)
+
+
 class CompiledKernels(BuildHookInterface):  # type: ignore[misc]
     """Fills `hedgerow/compiled` of a platform wheel."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if self.target_name != "wheel" or version == "editable" or not os.environ.get(SWITCH):
+        root = Path(self.root)
+        if self.target_name != "wheel":
             return
-        if platform.machine().lower() not in ("x86_64", "amd64"):
+        if version == "editable":
+            if is_intel() and archive_in(root).is_file():
+                unpack(archive_in(root), root / "src" / "hedgerow" / "compiled")
+            return
+        if not os.environ.get(SWITCH):
+            return
+        if not is_intel():
             raise RuntimeError(f"{SWITCH} is for x86-64 processors; this is {platform.machine()}: build the pure wheel")
         self.folder = Path(tempfile.mkdtemp(prefix="hedgerow-kernels-"))
-        settings = (
-            os.environ | TARGET | {"NUMBA_CACHE_DIR": str(self.folder), "PYTHONPATH": str(Path(self.root, "src"))}
-        )
-        settings.pop("HEDGEROW_PRIVATE_CACHE", None)
-        subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native"], env=settings, check=True)
-        build_data["force_include"][str(self.folder / "hedgerow")] = "hedgerow/compiled"
-        python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-        build_data["pure_python"], build_data["tag"] = False, f"{python}-{python}-{PLATFORMS[sys.platform]}"
+        build_data["force_include"][str(compile_into(self.folder, root))] = "hedgerow/compiled"
+        build_data["pure_python"] = False
+        build_data["tag"] = f"{python_tag()}-{python_tag()}-{PLATFORMS[sys.platform]}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if hasattr(self, "folder"):

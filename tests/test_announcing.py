@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from types import SimpleNamespace
+
 import numba
 import pytest
 
@@ -40,29 +43,74 @@ def test_what_a_program_consists_of_is_known_beforehand() -> None:
     assert seconds_ahead([caller]) == pytest.approx(4 * PART + (2 + 3) * LINK)
 
 
-def test_a_line_is_said_for_what_takes_long_and_once(capsys, monkeypatch) -> None:
+@pytest.fixture
+def clock(monkeypatch) -> list[float]:
+    """The time that the announcer sees; a test moves it."""
+    now = [100.0]
+    monkeypatch.setattr(warmup, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    return now
+
+
+def test_a_line_is_said_for_what_takes_long_and_once(capsys, monkeypatch, clock) -> None:
     announcer = Announcer()
     with announcer.program(leaf):
-        pass
-    assert capsys.readouterr().err == ""
+        clock[0] += 10.0
+    assert capsys.readouterr().err == ""  # not worth a line by its weight
     monkeypatch.setattr(warmup, "WORTH_A_LINE", 0.1)
     with announcer.program(caller), announcer.program(large):
-        pass
+        clock[0] += 0.09
+        announcer.advance(PART)
+        assert capsys.readouterr().err == ""  # the pace is not known yet
+        clock[0] += 1.0
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("hedgerow: compiling caller, about 1 s (once, kept in ")
+    assert said.startswith("hedgerow: compiling caller, about ")
 
 
-def test_one_line_and_one_bar_for_a_whole(capsys, monkeypatch) -> None:
-    monkeypatch.setattr(warmup, "WORTH_A_LINE", 0.0)
-    moved: list[float] = []
+def test_the_time_in_the_line_follows_from_the_pace_of_this_machine(capsys, clock) -> None:
     announcer = Announcer()
     with announcer.whole("the kernels", 12.0, shown=True):
+        clock[0] += 1.9
+        announcer.advance(1.0)
+        assert capsys.readouterr().err == ""
+        clock[0] += 4.1
+        announcer.advance(1.0)  # 6 s for a sixth
+        assert capsys.readouterr().err.startswith("hedgerow: compiling the kernels, about 36 s (once, kept in ")
+        clock[0] += 4.0
+        announcer.advance(1.0)
+        assert capsys.readouterr().err == ""
+    with announcer.whole("more than was known", 1.0, shown=True):
+        clock[0] += 6.0
+        announcer.advance(2.0)
+        assert "about 6 s" in capsys.readouterr().err
+
+
+def test_one_bar_for_a_whole_and_nothing_if_it_is_not_to_be_shown(capsys, clock) -> None:
+    moved: list[float] = []
+    announcer = Announcer()
+    with announcer.whole("the kernels", 12.0, shown=False):
         announcer.move = moved.append
         with announcer.program(middle):
+            clock[0] += 60.0
             announcer.advance(PART)
-    assert capsys.readouterr().err.startswith("hedgerow: compiling the kernels, about 12 s (once, kept in ")
     assert moved == [pytest.approx(PART), pytest.approx(PART + 2 * LINK)]
-    with announcer.whole("the kernels", 12.0, shown=False):
-        pass
     assert capsys.readouterr().err == ""
+
+
+def test_the_garbage_collector_rests_while_a_program_is_compiled_and_is_left_as_it_was() -> None:
+    announcer = Announcer()
+    with announcer.program(caller):
+        with announcer.program(large):
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), announcer.program(leaf):
+        _ = 1 / 0
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with announcer.program(leaf):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -100,7 +100,8 @@ def _is_late(node: ast.AST) -> bool:
 @cache
 def third_parties(folder: str) -> dict[str, dict[str, bool]]:
     """By module: the files of a folder that import it, and whether they do so at once."""
-    ours = {"hedgerow", "bench", "tools", "tests", *(path.stem for path in (ROOT / "tests").rglob("*.py"))}
+    files_of_ours = [*ROOT.glob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    ours = {"hedgerow", "bench", "tools", "tests", *(path.stem for path in files_of_ours)}
     found: dict[str, dict[str, bool]] = {}
     for file in sorted((ROOT / folder).rglob("*.py")):
         for module, at_once in imported(file.read_text(encoding="utf-8")):

@@ -7,7 +7,9 @@ import os
 import platform
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
+from types import ModuleType
 
 import numba
 import pytest
@@ -69,20 +71,87 @@ def test_a_lesser_processor_another_source_and_damaged_files_find_nothing(packag
     assert call(package, CALL, NUMBA_CACHE_DIR=str(package / "b")) == "4.0 0"
 
 
-def test_the_build_hook_compiles_for_the_same_processors() -> None:
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
     pytest.importorskip("hatchling")
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
-    hook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hook)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_build_hook_compiles_for_the_same_processors(hook: ModuleType) -> None:
     assert hook.TARGET == cache.SETTINGS
     assert hook.TARGET["NUMBA_CPU_NAME"] == cache.TARGET
 
 
-def test_nothing_came_with_the_sources() -> None:
-    assert not cache.FOLDER.is_dir()
-    assert not cache.is_usable()
+# Archives of a clone -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tool(monkeypatch) -> ModuleType:
+    pytest.importorskip("hatchling")
+    monkeypatch.setattr(sys, "path", sys.path[:])  # the tool adds to it
+    spec = importlib.util.spec_from_file_location("ship_kernels", ROOT / "tools" / "ship_kernels.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def installed(hook: ModuleType, root: Path, version: str) -> None:
+    """Let the hook do what it does when a clone in `root` is built."""
+    (root / "src" / "hedgerow").mkdir(parents=True, exist_ok=True)
+    build = hook.CompiledKernels(str(root), {}, None, None, str(root), "wheel")
+    build.initialize(version, {"force_include": {}})
+
+
+@intel
+@pytest.mark.slow
+def test_an_editable_install_unpacks_what_was_packed_and_it_is_used(
+    hook: ModuleType, tool: ModuleType, package: Path, monkeypatch
+) -> None:
+    monkeypatch.syspath_prepend(package)  # what is compared refers to the module of the kernel
+    clone, shipped = package / "clone", package / "shipped" / "hedgerow"
+    clone.mkdir()
+    tool.pack(shipped, hook.archive_in(clone))
+    (clone / "src" / "hedgerow" / "compiled" / "double-of-former-sources").mkdir(parents=True)
+    installed(hook, clone, "standard")
+    assert [each.name for each in (clone / "src" / "hedgerow" / "compiled").iterdir()] == ["double-of-former-sources"]
+    installed(hook, clone, "editable")
+    unpacked = clone / "src" / "hedgerow" / "compiled"
+    assert tool.machine_code(unpacked) == tool.machine_code(shipped)
+    assert [each.name for each in unpacked.iterdir()] == [each.name for each in shipped.iterdir()]
+    (package / "shipped").rename(package / "gone")
+    (package / "shipped").mkdir()
+    unpacked.rename(shipped)
+    assert call(package, CALL) == "4.0 1"
+    # The same sources give the same machine code, and other ones are told apart.
+    assert call(package, CALL, NUMBA_CACHE_DIR=str(package / "again"), **cache.SETTINGS) == "4.0 1"
+    ignored = f"shipped.ignore(); {CALL}"
+    assert call(package, ignored, NUMBA_CACHE_DIR=str(package / "again"), **cache.SETTINGS) == "4.0 0"
+    assert tool.machine_code(package / "again" / "hedgerow") == tool.machine_code(shipped)
+
+
+def test_an_archive_cannot_write_outside_of_its_folder(hook: ModuleType, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "evil.tar.xz", "w:xz") as packed:
+        packed.addfile(tarfile.TarInfo("../outside"))
+    (tmp_path / "compiled").mkdir()
+    with pytest.raises(tarfile.OutsideDestinationError):
+        hook.unpack(tmp_path / "evil.tar.xz", tmp_path / "compiled")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["compiled", "evil.tar.xz"]
+
+
+def test_without_an_archive_for_this_python_a_clone_compiles(hook: ModuleType, tmp_path: Path) -> None:
+    installed(hook, tmp_path, "editable")
+    assert not (tmp_path / "src" / "hedgerow" / "compiled").exists()
+
+
+def test_what_an_install_unpacks_is_no_part_of_the_repository() -> None:
+    assert f"src/hedgerow/{cache.FOLDER.name}/" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
 
 
 def test_a_companion_is_waited_for_while_it_works_and_ended_afterwards() -> None:

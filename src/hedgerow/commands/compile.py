@@ -42,7 +42,8 @@ def compile_kernels(
 ) -> None:
     """Compile all kernels now, so that the first run need not wait.
 
-    This takes less than a minute, once. Exit code 1 if --clean could not remove everything.
+    This takes a minute or two, once, and seconds if compiled code came with the package.
+    Exit code 1 if --clean could not remove everything.
     """
     one_thread()
     if where or clean:
@@ -54,7 +55,7 @@ def compile_kernels(
     begun = time.perf_counter()
     if native:
         cache.ignore()
-    with compiled_together(alone=jobs == 1 or only is not None, shown=not quiet):
+    with compiled_together(alone=jobs == 1 or only is not None, shown=not quiet, everything=only is None):
         compile_stages(only)
         if only in (None, CompileStage.STEPS):
             _forecast()

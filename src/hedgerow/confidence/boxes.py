@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.bundles import Bundle
-from hedgerow.compiling.kernels import kernel
+from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.confidence.counts import Counts, Laws, Unknowns
 from hedgerow.confidence.radii import KT, RadiusRule, cost_radius, epsilon, scaled_bounds, transition_terms
 from hedgerow.model.kernel_layout import LayoutArrays, triples_of
@@ -103,7 +103,7 @@ def make_boxes(unknowns: Unknowns, *, clip_costs: bool = False) -> Boxes:
     return Boxes(lower, upper, cost_lower, cost_upper, xi, visits, visits.copy())
 
 
-@kernel
+@shared_kernel(None)
 def refresh_all(index: LayoutArrays, counts: Counts, rule: BoxRule, boxes: Boxes) -> None:
     """Bring every row of `boxes` up to date."""
     for r in range(len(counts.num_visits)):

@@ -34,7 +34,7 @@ import numpy as np
 
 from hedgerow.checks import BoolArray, FloatArray, IntArray, short_repr
 from hedgerow.compiling.bundles import Bundle, Record
-from hedgerow.compiling.kernels import copy_into, kernel
+from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
 from hedgerow.confidence.aggregate import (
     Aggregate,
     AggregateRule,
@@ -372,7 +372,7 @@ def count_sums(sets: Sets, rows: IntArray, triples: IntArray, own: bool, closes:
             count_own_episode(sets.index, rows, triples, paid, sets.rule.aggregate, sets.aggregate)
 
 
-@kernel
+@shared_kernel(None)
 def count_seen(
     sets: Sets, losses: LossSets, rows: IntArray, triples: IntArray, seen: FloatArray, plays: FloatArray, own: bool
 ) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COMPANION = ("-m", "hedgerow", "compile", "--only", "projection", "--quiet")
 EPISODES = 3
+EVERYTHING = 140.0
+"""The weight of all that `hedgerow compile` compiles, see `compiling/warmup.py`"""
 
 
 class CompileStage(StrEnum):
@@ -31,22 +33,27 @@ class CompileStage(StrEnum):
 
 
 @contextmanager
-def compiled_together(*, alone: bool = False, shown: bool = True) -> Iterator[None]:
-    """Compile kernels inside this block; another process compiles those of the projection, unless `alone`."""
+def compiled_together(*, alone: bool = False, shown: bool = True, everything: bool = False) -> Iterator[None]:
+    """Compile kernels inside this block, `everything` or those of some simulations.
+
+    Another process compiles those of the projection, unless `alone`.
+    """
     from numba import config
 
     from hedgerow.compiling import kernels
     from hedgerow.compiling.warmup import announcer, companion, seconds_ahead
     from hedgerow.learners.ops.loop import run_block
-    from hedgerow.learners.ops.step import learn, project_weights
+    from hedgerow.learners.ops.step import begin, learn, project_weights
 
-    programs: list[Any] = [run_block, learn, project_weights]
+    programs: list[Any] = [run_block, learn, project_weights, begin]
     if config.DISABLE_JIT or not any(kernel._cache.is_empty for kernel in programs):  # type: ignore[attr-defined]
         with nullcontext() if shown else announcer.whole("what is left", 1.0, shown):
             yield
         return
     alone = alone or not kernels.AVAILABLE  # plain numba shares nothing
-    ahead_of_us = seconds_ahead(programs) if alone else seconds_ahead(programs, without=project_weights)
+    ahead_of_us = EVERYTHING if everything else seconds_ahead(programs)
+    if not alone:
+        ahead_of_us -= seconds_ahead(programs) - seconds_ahead(programs, without=project_weights)
     with announcer.whole("the kernels", ahead_of_us, shown):
         if alone:
             yield

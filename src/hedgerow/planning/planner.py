@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, float_array, frozen, within
-from hedgerow.compiling.kernels import copy_into, kernel
+from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
 from hedgerow.errors import CertificateError, InvalidInput
 from hedgerow.model.cmdp import CMDP
 from hedgerow.model.kernel_layout import LayoutArrays, check_boxes, index_of
@@ -49,7 +49,7 @@ from hedgerow.planning.lp import (
 )
 
 
-@kernel
+@shared_kernel(SOLVED)
 def plan_in_boxes(index: LayoutArrays, problem: PlanProblem, workspace: PlanWorkspace) -> int:
     """SOLVED, INFEASIBLE or UNSOLVED; masses, multipliers, figures and tallies of `workspace` say the rest."""
     begin(index, problem, workspace)

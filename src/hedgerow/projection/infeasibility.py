@@ -20,7 +20,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.bundles import Bundle
-from hedgerow.compiling.kernels import kernel
+from hedgerow.compiling.kernels import kernel, shared_kernel
 from hedgerow.errors import CertificateError
 from hedgerow.model.kernel_layout import LayoutArrays, index_of
 from hedgerow.model.layout import Layout
@@ -189,7 +189,7 @@ def least_violation(
     return LeastViolation(found.lower, found.upper, planes.theta, found.rounds)
 
 
-@kernel
+@shared_kernel(Bracket(0.0, 0.0, 0))
 def cut_to(
     index: LayoutArrays,
     lower: FloatArray,

@@ -27,7 +27,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.compiling.bundles import Bundle
-from hedgerow.compiling.kernels import copy_into, kernel
+from hedgerow.compiling.kernels import copy_into, kernel, shared_kernel
 from hedgerow.confidence.premises import NOTHING, PremiseRule, Premises, count_episode, is_fresh, is_impossible
 from hedgerow.confidence.sets import LossSets, Sets, count_seen
 from hedgerow.environments.play import OTHER, Path, Streams, WorldArrays, draw_costs, play
@@ -103,7 +103,7 @@ def make_run(learner: FieldLearner, stage: RunContext, event: CleanEvent, baseli
     )  # fmt: skip
 
 
-@kernel
+@shared_kernel(True)
 def play_episode(core: FieldCore, run: FieldRun, given: Losses, i: int, coin: Stream) -> bool:
     """Plan, score and play episode i of a block of losses.
 
@@ -156,7 +156,7 @@ def check_sets(sets: Sets, run: FieldRun) -> None:
     check_rows(sets.index, run.world, sets.boxes, rows, run.event)
 
 
-@kernel
+@shared_kernel(None)
 def end_episode(core: FieldCore, run: FieldRun) -> None:
     """The episode is over: count it, and test the inputs of the learner by it."""
     core.progress.pending = 0

@@ -327,7 +327,7 @@ def _write_classes(core: LPCore, row: int) -> None:
         write_row(core, core.rule.tables, laws.same_costs[j])
 
 
-@kernel
+@shared_kernel(SOLVED)
 def conclude(core: LPCore, code: int) -> int:
     """Turn the masses of a plan, SOLVED or INFEASIBLE, into the policy and the mixing weight of the next episode.
 

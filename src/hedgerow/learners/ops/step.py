@@ -417,7 +417,7 @@ def _conclude(core: Core, status: int) -> None:
         set_mixture(core, status)
 
 
-@kernel
+@shared_kernel(SOLVED)
 def project_all(core: Core, status: int) -> int:
     """Project the weights of all rows, and settle if that worked."""
     code = project_weights(core, core.buffers.all_rows)
