@@ -182,12 +182,12 @@ def models_for(view: View, safe: BaselineForecast, log: Log | None, guess: Guess
     policy = uniform_policy(layout) if safe.policy is None else safe.policy
     played, uniform = masses(layout, P, policy), masses(layout, P, uniform_policy(layout))
     lost = np.repeat((policy * guess.losses).reshape(-1, layout.num_actions).sum(axis=1), layout.num_actions)
-    preferred = (policy >= 1.0 / layout.num_actions) & (played > 0.0) & (safe.policy is not None)
+    same = np.arange(layout.num_rows) if view.knowledge.same_costs is None else view.knowledge.same_costs
+    fair = np.repeat(played.reshape(-1, layout.num_actions).mean(axis=1), layout.num_actions)
+    visits, by_chance, size = (np.bincount(same, x, len(same))[same] for x in (played, fair, np.ones(len(same))))
+    preferred = (visits >= by_chance) & (visits > 0.0) & (safe.policy is not None)  # pairs that share a law, together
     shape, better = rising(view), np.maximum(LEAST_ADVANTAGE, lost - guess.losses)
-    same = view.knowledge.same_costs
-    if same is not None:  # pairs that share a law have one cost
-        preferred = (np.bincount(same, preferred, len(same)) > 0)[same]
-        better = (np.bincount(same, better, len(same)) / np.maximum(1, np.bincount(same, minlength=len(same))))[same]
+    better = np.bincount(same, better, len(same))[same] / size
     found: dict[str, FloatArray] = {}
     for level in (0.0, *OPPOSED):
         costs = np.zeros_like(G)

@@ -299,6 +299,10 @@ def rows_by_name(layout: Layout, names: tuple[str, ...], given: Any) -> BoolArra
     found = np.zeros((len(names), layout.num_rows), dtype=bool)
     if isinstance(given, Mapping):
         for name, pairs in given.items():
+            if not isinstance(pairs, list | tuple | set):
+                raise InvalidInput(
+                    f"zero_costs of {name!r} are a list of pairs (state, action), not {type_name(pairs)}"
+                )
             found[constraint(names, name), [row_of(layout, pair) for pair in pairs]] = True
     else:
         found[:, [row_of(layout, pair) for pair in given]] = True
