@@ -254,7 +254,7 @@ def _world(view: View, model: Model) -> CMDP:
 # The runs -------------------------------------------------------------------------------------------------------------
 
 
-class Setting(NamedTuple):
+class RunPlan(NamedTuple):
     """What all runs of a forecast share."""
 
     view: View
@@ -330,10 +330,10 @@ def forecast_run(
     world = getattr(view, "cmdp", view)
     truth = world if isinstance(world, CMDP) else None
     guess = None if losses is None else read_guess(own, losses)
-    return course(Setting(own, safe, num_episodes(episodes), delta, read, seed), guess, truth)
+    return course(RunPlan(own, safe, num_episodes(episodes), delta, read, seed), guess, truth)
 
 
-def course(setting: Setting, guess: Guess | None, truth: CMDP | None = None) -> dict[str, Any]:
+def course(setting: RunPlan, guess: Guess | None, truth: CMDP | None = None) -> dict[str, Any]:
     """The forecast, as plain data; `truth` is the world, if it is known."""
     view, T = setting.view, setting.episodes
     given = guess or no_guess(view)  # without losses the learner has nothing to learn, and explores

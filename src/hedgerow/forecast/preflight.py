@@ -29,7 +29,7 @@ from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, tra
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import BuiltWorld
-from hedgerow.forecast.course import Setting, course, logged_baseline, models_for, read_guess, read_policy
+from hedgerow.forecast.course import RunPlan, course, logged_baseline, models_for, read_guess, read_policy
 from hedgerow.forecast.model import assumed_model, true_model
 from hedgerow.forecast.summary import BaselineForecast, assumed_baseline, forecast, log_summary
 from hedgerow.importers.logs import Log
@@ -144,7 +144,7 @@ def _forecasts(
         model = assumed_model(view) if log is None else next(iter(models_for(view, baseline, log).values()))
     played = asked.log is not None or asked.losses is not None
     return {
-        "course": course(Setting(view, baseline, episodes, delta, log), guess, truth) if played else None,
+        "course": course(RunPlan(view, baseline, episodes, delta, log), guess, truth) if played else None,
         "forecast": forecast(view, model, baseline, episodes, delta, log),
         "log": None if log is None else {"file": asked.log, **log_summary(view, log)},
     }
