@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -189,9 +188,9 @@ def test_check_of_a_view_as_json(view_file: str) -> None:
     shown = json.loads(run("check", view_file, "-T", "5000", "--baseline-costs", "delay=0.1, noise=0.2", "--json"))
     assert set(shown) == {
         "problem", "kind", "hash", "layers", "steps", "states", "actions", "rows", "triples", "full_support", "known",
-        "forecast", "log",
+        "course", "forecast", "log",
     }  # fmt: skip
-    assert (shown["kind"], shown["log"], shown["layers"]) == ("view", None, [1, 2, 1])
+    assert (shown["kind"], shown["log"], shown["course"], shown["layers"]) == ("view", None, None, [1, 2, 1])
     assert shown["known"] == [
         "'delay': the mean costs of 3 pairs are known, 3 of them as 0",
         "'noise': the mean costs of 3 pairs are known, 3 of them as 0",
@@ -211,7 +210,7 @@ def test_check_of_a_view_as_json(view_file: str) -> None:
 def test_check_of_a_view_for_people(view_file: str) -> None:
     text = run("check", view_file, "-T", "5000")
     found = json.loads(run("check", view_file, "-T", "5000", "--json"))["forecast"]
-    words = ("nothing here has been simulated", "as known, else uniform", "an assumption: it costs half of each")
+    words = ("all else here is assumed", "as known, else uniform", "an assumption: it costs half of each")
     for word in (
         *words,
         "3 of them as 0",
@@ -261,7 +260,11 @@ def test_check_of_a_world_has_the_same_forecast(tmp_path: Path) -> None:
         (("--baseline-costs", "delay=-1"), "-1"),
         (("--delta", "2"), "delta"),
         (("--set", "layers=[1,1]"), "--set belongs to entries of the catalogue"),
-        (("--log", "nowhere.csv"), "log" if find_spec("hedgerow.importers.logs") is None else "nowhere.csv"),
+        (("--log", "nowhere.csv"), "nowhere.csv"),
+        (("--losses", "nowhere.csv", "--baseline", "go"), "cannot read the table of guesses nowhere.csv: there is no"),
+        (("--losses", "nowhere.json", "--baseline", "go"), "cannot read the table of guesses nowhere.json"),
+        (("--baseline", "stop"), "'stop'"),
+        (("--baseline", "nowhere.csv"), "there is no such file"),
     ],
 )
 def test_what_is_wrong_about_a_view_is_one_line(
@@ -277,6 +280,55 @@ def test_what_is_wrong_about_a_view_is_one_line(
     assert captured.err.startswith("hedgerow: ")
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+DAYS = """episode,state,action,delay,noise
+1,home,wait,0,0
+1,left,wait,0,0
+2,home,wait,0,0
+2,right,go,1,0
+3,home,wait,0,0
+3,right,wait,0,0
+4,home,go,0,1
+4,left,wait,0,0
+"""
+GUESS = "state,action,loss\n" + "".join(
+    f"{state},{action},{loss}\n"
+    for state in ("home", "left", "right")
+    for action, loss in (("wait", 0.75), ("go", 0.25))
+)
+
+
+def test_check_of_a_view_with_a_log_and_guessed_losses(view_file: str, tmp_path: Path) -> None:
+    days, guess = tmp_path / "days.csv", tmp_path / "guess.csv"
+    days.write_text(DAYS)
+    guess.write_text(GUESS)
+    asked = ("check", view_file, "-T", "300", "--log", str(days), "--losses", str(guess))
+    shown = json.loads(run(*asked, "--json"))
+    found = shown["course"]
+    assert [mark["episodes"] for mark in found["marks"]] == [1, 10, 100, 300]
+    assert (shown["log"]["episodes"], shown["log"]["rows_never_visited"]) == (4, 1)
+    assert "the policy of the log, with the mean costs" in shown["forecast"]["baseline"]
+    assert [entry["baseline_cost"] for entry in shown["forecast"]["constraints"]] == [0.25, 0.25]
+    last = found["marks"][-1]
+    assert last["lambda"]["most"] <= last["lambda_without_log"]["most"]
+    assert 0.0 < last["share"]["least"] <= last["share"]["most"] <= 1.0
+    text = " ".join(run(*asked).split())
+    assert found["verdict"] in text
+    assert "A forecast promises nothing" in text
+    assert text.index("Worth it?") < text.index("without the log") < text.index("if you knew")
+    assert "verdict:" not in text  # of the other forecast
+    alone = json.loads(run("check", view_file, "-T", "300", "--log", str(days), "--json"))["course"]
+    assert alone["paid_back"] is alone["saved_share"] is None
+    assert alone["verdict"].startswith("Worth it? That takes a guess of the losses.")
+
+
+def test_losses_need_a_baseline(
+    view_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "guess.csv").write_text(GUESS)
+    assert run_main(monkeypatch, "check", view_file, "--losses", str(tmp_path / "guess.csv")) == 2
+    assert "your safe policy, which is not known here: give a --log" in capsys.readouterr().err
 
 
 def test_files_of_other_kinds(
@@ -295,7 +347,17 @@ def test_files_of_other_kinds(
 
 def test_check_explains_its_options() -> None:
     text = " ".join(run("check", "--help").split())
-    for word in ("--baseline-costs", "--log", "--episodes", "--delta", "--json", "view", "View.save"):
+    for word in (
+        "--baseline-costs",
+        "--baseline",
+        "--log",
+        "--losses",
+        "--episodes",
+        "--delta",
+        "--json",
+        "view",
+        "View.save",
+    ):
         assert word in text
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from itertools import product
 from math import log, sqrt
-from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -18,8 +15,8 @@ import pytest
 import hedgerow as hr
 from hedgerow import forecast as fc
 from hedgerow.forecast.model import Forecaster, LambdaForecast, LambdaRange
-from hedgerow.forecast.preflight import assumed_baseline, baseline_choices, world_baseline
-from hedgerow.forecast.summary import BaselineForecast, log_value, slack_of, time_ties, verdict, wishes
+from hedgerow.forecast.preflight import baseline_choices, world_baseline
+from hedgerow.forecast.summary import BaselineForecast, assumed_baseline, slack_of, time_ties, verdict, wishes
 from hedgerow.model.layout import Layout
 from hedgerow.model.occupancy import uniform_policy
 
@@ -447,56 +444,33 @@ def test_choices_of_a_baseline() -> None:
 
 # Logs -----------------------------------------------------------------------------------------------------------------
 
-EPISODES_IN_LOG = 400
 
-
-class StandInLog:
-    """In the place of `hedgerow.importers.logs.Log` until that is there: a log is a list of episodes."""
-
-    def __init__(self, episodes: list[hr.Episode]) -> None:
-        self.episodes = episodes
-
-    def __len__(self) -> int:
-        return len(self.episodes)
-
-
-def absorb(learner: Any, log: StandInLog) -> None:
-    """What a stand-in can do: play along, whatever the plan was."""
-    for episode in log.episodes:
-        learner.plan()
-        learner.observe(episode)
-
-
-def logged(world: hr.CMDP, policy: np.ndarray) -> StandInLog:
-    rng = np.random.default_rng(0)
-    plays = [world.play(policy, rng) for _ in range(EPISODES_IN_LOG)]
-    return StandInLog(
-        [hr.Episode(world.view(), e.rows, e.losses, e.costs, overridden_from=0, independent="a log") for e in plays]
-    )  # fmt: skip
-
-
-def test_what_a_log_buys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_where_the_bounds_begin() -> None:
+    """lambda of the learner's first plan after a log is the weight that the forecast has for its policy."""
     world = hr.worlds.make("random-layered", **SMALL).cmdp
-    view, layout = world.view(), world.layout
-    half = uniform_policy(layout).reshape(-1, 3)
-    half[:, 2], half[:, :2] = 0.0, 0.5  # never the third action
-    log = logged(world, half.ravel())
-    stand_in = types.ModuleType("hedgerow.importers.logs")
-    stand_in.Log = types.SimpleNamespace(read=lambda view, path: log)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "hedgerow.importers.logs", stand_in)
-    monkeypatch.setattr(hr.SOPS, "absorb", absorb, raising=False)
-    found = log_value(view, "days.csv", np.array([0.9]), 10_000, DELTA)
-    assert (found["file"], found["episodes"]) == ("days.csv", EPISODES_IN_LOG)
-    assert found["rows_never_visited"] == 7
-    assert found["never_visited"][0] == "layer 0, state 0, action 2"
-    assert (found["visits"]["least"], found["rows"]) == (0, 21)
-    assert 150 < found["visits"]["most"] < 250
-    assert found["lambda_with"] <= found["lambda_without"]
+    view, beta = world.view(), np.array([0.9])
+    log = hr.Log.played(world, hr.Policy.uniform(view), 400, seed=1)
+    learner = hr.SOPS(view, 500, DELTA, baseline=uniform_policy(view.layout), baseline_costs=beta, allow_no_margin=True)
+    learner.absorb(log)
+    own = Forecaster(view, fc.assumed_model(view), beta, 500, DELTA, log=log)
+    own.model.policy[:] = learner.policy
+    assert own.weight(own.after(0).upper) == pytest.approx(learner.plan().mixing_weight, abs=1e-12)
+    bare = Forecaster(view, own.model, beta, 500, DELTA)
+    assert own.weight(own.after(300).upper) < bare.weight(bare.after(300).upper)
+    fixed = Forecaster(view, own.model, beta, 500, DELTA, "sharp", log=log)  # takes no log
+    assert fixed.exploration.start is None
 
 
-def test_a_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(hr.errors.HedgerowError):
-        log_value(tiny(), str(tmp_path / "none.csv"), np.array([0.1, 0.1]), 100, DELTA)
+def test_wishes_that_a_log_refutes_are_not_granted() -> None:
+    view = tiny()
+    both = [("home", "go"), ("left", "wait")]
+    log = hr.Log.read(view, [hr.Episode(view, [*both, ("far", "go")], [0.0] * 3, np.ones((3, 2)))])  # costs L
+    told = {name: fc.forecast(view, fc.assumed_model(view), assumed_baseline(view), 1_000, DELTA, log=given)["wishes"]
+            for name, given in (("without", None), ("with", log))}  # fmt: skip
+    half = "that an episode costs half of its present ceiling at most"
+    assert half in [wish["knowledge"] for wish in told["without"]]
+    assert half not in [wish["knowledge"] for wish in told["with"]]
+    assert len(told["with"]) == len(told["without"]) - 1
 
 
 def test_pairs_of_the_tiny_world() -> None:

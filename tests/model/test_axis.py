@@ -143,12 +143,15 @@ def test_knowledge_by_name() -> None:
     known = view.knowing(zero_costs={"fuel": [("home", "wait")]}).knowledge.costs
     assert known is not None
     assert np.isnan(known).tolist() == [[True, True], [False, True]]
+    assert not view.knowing(zero_costs=[]).knowledge
     for wrong, message in (
         ({"zero_costs": [("home", "wiat")]}, "did you mean 'wait'"),
         ({"zero_costs": [("home",)]}, r"a pair \(state, action\)"),
         ({"zero_costs": {"fule": []}}, "no constraint 'fule'; did you mean 'fuel'"),
         ({"costs": {"fuel": {("home", "go"): 2.0}}}, "a known cost is 2.0"),
         ({"costs": {"fuel": [1.0]}}, "are a mapping"),
+        ({"zero_costs": {"fuel": 3}}, "zero_costs of 'fuel' are a list of pairs"),
+        ({"zero_costs": {"fuel": ("home", "wait")}}, r"a pair \(state, action\), not by 'home'"),
     ):
         with pytest.raises(hr.errors.InvalidInput, match=message):
             view.knowing(**wrong)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ hedgerow check dope-media                                      everything about 
 hedgerow check random-layered --set layers=[1,3,3,1]           with other parameters
 hedgerow check world.npz --episodes 1000000 --json             a world of your own, for a machine
 hedgerow check view.npz -T 20000 --baseline-costs delay=0.1    no simulator: what S-OPS could do (`View.save`)
-hedgerow check view.npz --log days.parquet                     what recorded episodes would buy
+hedgerow check view.npz --log days.csv --losses guess.csv      what a run would save, after recorded episodes
 hedgerow check-learner mine.py:Mine                            a learner on small worlds, in seconds
 """
 
@@ -37,7 +37,7 @@ EXPLAINED = (
     "from: every episode explores, and the learner's policy is the one above. to: only the episodes of that policy "
     "explore, and it is as optimistic as S-OPS may be: it costs as much as its bounds do not notice. Of runs in six "
     "worlds four were between the two, one a little below and one above (docs/sweeps.md). The aggregate "
-    "certificate of `sharpest` is left out; it can only help."
+    "certificate of `sharpest` is left out; it can only help. `sharp` takes no log."
 )
 
 
@@ -60,7 +60,15 @@ def check(
         str | None, typer.Option("--baseline-costs", help="What your safe policy costs: NAME=VALUE,...")
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", help="Recorded episodes: show what S-OPS would gain from them.")
+        str | None, typer.Option("--log", help="Recorded episodes, of your safe policy unless --baseline names it.")
+    ] = None,
+    losses: Annotated[
+        str | None,
+        typer.Option("--losses", help="A guess: state, action, loss or reward in [0, 1] (CSV, JSON, Parquet)."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="Your safe policy: an action, or a table of state, action, probability."),
     ] = None,
     probe: Annotated[
         bool, typer.Option("--probe/--no-probe", help="Run every learner for a moment, to time it.")
@@ -74,13 +82,13 @@ def check(
 
     Sizes, feasibility with proof, thresholds, radii, time and memory, and how many episodes S-OPS would leave to its
     baseline. A file written by View.save has neither transitions nor costs: it gets the last item alone, with its
-    assumptions.
+    assumptions. With --log or --losses S-OPS plays in a model of the world, and what it would save is told.
     A world of others is looked at in a process apart. Exit code 1 if no policy satisfies the constraints, or if such a
     world ended its process or took too long.
     """
     from hedgerow.forecast.preflight import Request
 
-    asked = Request(problem, choices or [], episodes, delta, baseline_costs, log, probe)
+    asked = Request(problem, choices or [], episodes, delta, baseline_costs, log, probe, losses, baseline)
     data = _examined_apart(asked, limit) if _is_of_others(problem) else _examined(asked)
     if as_json:
         print_json(data)
@@ -261,7 +269,7 @@ def _print(out: Screen, found: dict[str, Any]) -> None:
     if found["runs"] is not None:
         _print_runs(out, found)
     if found["forecast"] is not None:
-        _print_forecast(out, found["forecast"])
+        _print_forecast(out, found["forecast"], found["course"])
     if found["log"] is not None:
         _print_log(out, found["log"])
 
@@ -365,14 +373,14 @@ def _print_runs(out: Screen, found: dict[str, Any]) -> None:
 
 def _print_view(out: Screen, found: dict[str, Any]) -> None:
     out.line()
-    out.line(f"{found['problem']}: what a learner knows of a world; nothing here has been simulated", style="bold")
+    out.line(f"{found['problem']}: what a learner knows of a world; all else here is assumed", style="bold")
     out.line(
         f"layers {found['layers']}: {found['steps']} steps, {found['states']} states, {found['actions']} actions, "
         f"{found['rows']} rows (x, a), {found['triples']} triples (x, a, x')"
         + ("" if found["full_support"] else ", known sparse support")
     )
     _print_known(out, found["known"])
-    _print_forecast(out, found["forecast"])
+    _print_forecast(out, found["forecast"], found["course"])
     if found["log"] is not None:
         _print_log(out, found["log"])
 
@@ -381,7 +389,38 @@ def _print_known(out: Screen, known: list[str]) -> None:
     out.line(f"known beforehand: {'; '.join(known) if known else 'nothing beyond the layout and the thresholds'}")
 
 
-def _print_forecast(out: Screen, found: dict[str, Any]) -> None:
+def _print_course(out: Screen, found: dict[str, Any]) -> None:
+    """Print the forecast of a run in which S-OPS played."""
+    out.line()
+    out.line(found["verdict"], style="bold")
+    names = {
+        "lambda": "lambda",
+        "lambda_without_log": "without the log",
+        "share": "left so far",
+        "saved": "saved so far",
+    }
+    shown = {key: name for key, name in names.items() if found["marks"][0][key] is not None}
+    listed = Table(
+        "lambda of episode t, the share of t episodes left to the baseline, saved loss", ["t", *shown.values()]
+    )
+    for mark in found["marks"]:
+        cells = [
+            " to ".join(dict.fromkeys(fixed(end, 1 if key == "saved" else 3) for end in mark[key].values()))
+            for key in shown
+        ]
+        listed.add_row(f"{mark['episodes']:,}", *cells)
+    out.table(listed)
+    if len(found["models"]) > 1:
+        out.line(
+            f"from least to most over {len(found['models'])} models; unseen costs are {'; '.join(found['models'])}"
+        )
+    out.line(found["note"])
+
+
+def _print_forecast(out: Screen, found: dict[str, Any], course: dict[str, Any] | None) -> None:
+    """Print how lambda goes on: as it was played, or else between its two ends; and what keeps it up."""
+    if course is not None:
+        _print_course(out, course)
     out.line()
     out.line("How much S-OPS would leave to its baseline", style="bold")
     if not found["constraints"]:
@@ -392,9 +431,10 @@ def _print_forecast(out: Screen, found: dict[str, Any]) -> None:
     out.line(f"  baseline: {found['baseline']}")
     out.line()
     _print_ceilings(out, found)
-    _print_marks(out, found)
-    out.line(EXPLAINED)
-    out.line()
+    if course is None:
+        _print_marks(out, found)
+        out.line(EXPLAINED)
+        out.line()
     _print_constraints(out, found)
     if found["rows"]:
         _print_rows(out, found)
@@ -403,7 +443,8 @@ def _print_forecast(out: Screen, found: dict[str, Any]) -> None:
     if found["budget"] < 1.0:
         left = f"leaves up to {100.0 * found['budget']:.1f} % of the run for its account"
         out.line(f"if the limit is a budget so far: B-OPS {left}, and more while its policy exceeds the thresholds")
-    out.line(f"verdict: {found['verdict']}", style="bold")
+    if course is None:
+        out.line(f"verdict: {found['verdict']}", style="bold")
     out.line()
 
 
@@ -456,9 +497,8 @@ def _print_wishes(out: Screen, found: dict[str, Any]) -> None:
 
 
 def _print_log(out: Screen, found: dict[str, Any]) -> None:
-    """Print the value of a log."""
-    size = "" if found["episodes"] is None else f" ({found['episodes']:,} episodes)"
-    out.line(f"The log {found['file']}{size}", style="bold")
+    """Print what is in a log."""
+    out.line(f"The log {found['file']} ({found['episodes']:,} episodes)", style="bold")
     listed = Table("counts of pairs (x, a)", ["", "least", "median", "most"])
     for name, key in (("visits", "visits"), ("visits whose costs count", "cost_visits")):
         listed.add_row(name, *(f"{found[key][end]:,}" for end in ("least", "median", "most")))
@@ -468,10 +508,6 @@ def _print_log(out: Screen, found: dict[str, Any]) -> None:
         more = "; ..." if found["rows_never_visited"] > len(unseen) else ""
         count = f"{found['rows_never_visited']} of {found['rows']} pairs are not in the log"
         out.line(f"{count}, and nothing is known of them: {'; '.join(unseen)}{more}")
-    out.line(
-        f"lambda of S-OPS (sharpest) in its first episode: {found['lambda_without']:.3f} without the log, "
-        f"{found['lambda_with']:.3f} with it"
-    )
     out.line()
 
 

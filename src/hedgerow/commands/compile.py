@@ -66,7 +66,7 @@ def compile_kernels(
 def _forecast() -> None:
     """The kernels of `hedgerow check`; rows of so many successors have KL balls beside their boxes."""
     from hedgerow import forecast, worlds
-    from hedgerow.forecast.preflight import assumed_baseline
+    from hedgerow.forecast.summary import assumed_baseline
 
     view = worlds.make("random-layered", layers=(1, 6, 1), actions=2, constraints=1).cmdp.view()
     forecast.forecast(view, forecast.assumed_model(view), assumed_baseline(view), 3, 0.1)

@@ -20,8 +20,8 @@ to its visits, and sums of costs are visits times means.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,10 @@ from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.confidence.balls import BallRule, Balls, follow_counts, joint_cost_with_balls, make_balls
 from hedgerow.confidence.bounds import joint_cost_of_columns, load_columns, make_columns
 from hedgerow.confidence.boxes import Boxes, make_box_rule, make_boxes, refresh_all
-from hedgerow.confidence.counts import Counts, Unknowns
+from hedgerow.confidence.counts import Counts, Laws, Unknowns
+from hedgerow.confidence.radii import WITHOUT_HORIZON
 from hedgerow.confidence.sets import failure_budget
+from hedgerow.importers.logs import Log
 from hedgerow.learners.kernels import BaselineArrays, safe_weight
 from hedgerow.learners.ops.s_ops import SOPS
 from hedgerow.learners.ops.settings import Preset, Settings, make_settings
@@ -48,8 +50,9 @@ from hedgerow.planning import offline
 class Exploration:
     """Counts after any number of episodes, for a model and what there is to estimate."""
 
-    def __init__(self, model: Model, unknowns: Unknowns) -> None:
-        self.model, laws = model, unknowns.laws
+    def __init__(self, model: Model, unknowns: Unknowns, start: Counts | None = None) -> None:
+        """`start` are the counts of a log, if there is one."""
+        self.model, self.start, laws = model, start, unknowns.laws
         visits, num_rows = model.explored, model.layout.num_rows
         self.visits = np.bincount(laws.moves_at, visits, minlength=num_rows)
         """(num_rows,): per episode, where they are counted"""
@@ -65,7 +68,7 @@ class Exploration:
         layout, means = self.model.layout, self.model.costs
         num_visits = np.rint(episodes * self.visits).astype(np.int64)
         num_costs = np.rint(episodes * self.cost_visits).astype(np.int64)
-        return Counts(
+        counts = Counts(
             num_visits=num_visits,
             num_moves=_apportioned(layout, num_visits, self.model.transitions),
             num_costs=num_costs,
@@ -73,6 +76,10 @@ class Exploration:
             unknown_moves=np.zeros(layout.num_rows, dtype=np.int64),
             unknown_costs=np.zeros(means.T.shape, dtype=np.int64),
         )
+        if self.start is None:
+            return counts
+        logged = self.start.as_dict()
+        return Counts(**{name: logged[name] + value for name, value in counts.as_dict().items()})
 
 
 def _apportioned(layout: Layout, num_visits: IntArray, transitions: FloatArray) -> IntArray:
@@ -162,7 +169,7 @@ def assumed_model(view: View) -> Model:
     costs, words = np.zeros((view.num_constraints, layout.num_rows)), []
     for i, name in enumerate(view.constraint_names):
         given = np.full(layout.num_rows, np.nan) if known.costs is None else known.costs[i]
-        costs[i] = _raised(q, _rising(view), given, float(view.thresholds[i]))
+        costs[i] = raised(q, rising(view), given, float(view.thresholds[i]))
         words.append(_of_level(name, q, costs[i], np.isnan(given), float(view.thresholds[i])))
     assumptions = {
         "transitions": "as known, else uniform over the successors of each pair",
@@ -173,7 +180,7 @@ def assumed_model(view: View) -> Model:
     return Model(layout, P, costs, policy, assumptions)
 
 
-def _rising(view: View) -> FloatArray:
+def rising(view: View) -> FloatArray:
     """(num_rows,): from 0 to 2 over the states of each layer; rows that share the law of their costs have its mean."""
     layout = view.layout
     by_state = [2.0 * (np.arange(size) + 0.5) / size for size in layout.layer_sizes[:-1]]
@@ -185,7 +192,7 @@ def _rising(view: View) -> FloatArray:
     return mean
 
 
-def _raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: float) -> FloatArray:
+def raised(q: FloatArray, shape: FloatArray, given: FloatArray, threshold: float) -> FloatArray:
     """Mean costs (num_rows,) of one constraint: the known ones, else `shape`, scaled until q costs the threshold."""
     unknown = np.isnan(given)
 
@@ -337,12 +344,13 @@ class Worst(NamedTuple):
 class Forecaster:
     """U and lambda after any number of episodes, for a view, a model and a preset, or the settings of a learner.
 
-    `episodes` is the horizon that the radii are made for, if they need one.
+    `episodes` is the horizon that the radii are made for, if they need one; `log` are episodes that came before,
+    which radii with a horizon do not take.
     """
 
     def __init__(
         self, view: View, model: Model, beta: FloatArray, episodes: int, delta: float,
-        preset: Preset | Settings = "sharpest",
+        preset: Preset | Settings = "sharpest", log: Log | None = None,
     ) -> None:  # fmt: skip
         self.view, self.model, self.beta, layout, m = view, model, beta, view.layout, view.num_constraints
         settings = preset if isinstance(preset, Settings) else make_settings(preset, {}, SOPS.switches, SOPS.__name__)
@@ -350,9 +358,10 @@ class Forecaster:
         self.unknowns, self.wide, num_balls, shares = failure_budget(view, settings.choice, mixes=True)
         self.radii = settings.choice.radii.rule(layout, m, delta, episodes, self.unknowns, shares)
         self.box_rule = make_box_rule(self.radii, self.unknowns, settings.clip_costs)
-        log_balls = log(max(1, num_balls)) - log(max(shares.balls, 1.0) * delta)
+        log_balls = math.log(max(1, num_balls)) - math.log(max(shares.balls, 1.0) * delta)
         self.ball_rule = BallRule(self.wide.astype(np.int8), log_balls)
-        self.exploration = Exploration(model, self.unknowns)
+        start = None if log is None or settings.radii not in WITHOUT_HORIZON else log_counts(view, log)[0]
+        self.exploration = Exploration(model, self.unknowns, start)
         self.index, self.columns = index_of(layout), make_columns(layout)
 
     def after(self, episodes: int) -> Bounds:
@@ -410,6 +419,16 @@ class Forecaster:
         """lambda after so many episodes of exploration."""
         bounds = self.after(explored)
         return LambdaRange(self.weight(bounds.upper), self.weight(bounds.daring(self.view.thresholds)))
+
+
+def log_counts(view: View, log: Log) -> tuple[Counts, Laws]:
+    """What a learner with the preset `sharpest` counts of a log, and at which rows."""
+    learner = SOPS(
+        view, 1, 0.1, "sharpest", baseline=uniform_policy(view.layout), baseline_costs=view.thresholds,
+        allow_no_margin=True,
+    )  # fmt: skip
+    learner.absorb(log)
+    return learner.core.state.counts, learner.core.sets.rule.box.laws
 
 
 def own_episodes(view: View, beta: FloatArray, episodes: int, delta: float, settings: Settings) -> float:

@@ -29,8 +29,10 @@ from hedgerow.confidence.radii import KINDS, Radii, RadiusRule, cost_radius, tra
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.experiments import components
 from hedgerow.experiments.components import BuiltWorld
-from hedgerow.forecast.model import Model, assumed_model, true_model
-from hedgerow.forecast.summary import BaselineForecast, forecast, log_value
+from hedgerow.forecast.course import RunPlan, course, logged_baseline, models_for, read_guess, read_policy
+from hedgerow.forecast.model import assumed_model, true_model
+from hedgerow.forecast.summary import BaselineForecast, assumed_baseline, forecast, log_summary
+from hedgerow.importers.logs import Log
 from hedgerow.learners.api import checked_baseline_costs
 from hedgerow.losses import oblivious
 from hedgerow.model.cmdp import CMDP
@@ -67,6 +69,10 @@ class Request(NamedTuple):
     baseline_costs: str | None
     log: str | None
     probe: bool
+    losses: str | None = None
+    """A file of guessed losses"""
+    baseline: str | None = None
+    """The safe policy: an action, or a file"""
 
 
 def examine(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
@@ -75,10 +81,10 @@ def examine(asked: Request, world: World | None, cmdp: CMDP) -> dict[str, Any]:
     reached = reachable_states(cmdp)
     state = feasibility(cmdp)
     lost = [layout.describe_state(int(x)) for x in (~reached).nonzero()[0]]
-    future: dict[str, Any] = {"forecast": None, "log": None}
+    future: dict[str, Any] = {"forecast": None, "log": None, "course": None}
     if state["feasible"]:  # with the true world as the model
-        model = true_model(cmdp, None if world is None else world.loss)
-        future = _forecasts(asked, cmdp.view(), model, world_baseline(world, cmdp))
+        loss = None if world is None else world.loss
+        future = _forecasts(asked, cmdp.view(), cmdp, world_baseline(world, cmdp), loss)
     return {
         "problem": asked.problem,
         "description": None if world is None else world.description,
@@ -111,15 +117,36 @@ def examine_view(asked: Request, view: View) -> dict[str, Any]:
         "hash": view.content_hash,
         **sizes(view.layout),
         "known": view.knowledge.described(view.layout, view.constraint_names),
-        **_forecasts(asked, view, assumed_model(view), assumed_baseline(view)),
+        **_forecasts(asked, view, None, assumed_baseline(view)),
     }
 
 
-def _forecasts(asked: Request, view: View, model: Model, otherwise: BaselineForecast) -> dict[str, Any]:
+def _forecasts(
+    asked: Request, view: View, truth: CMDP | None, otherwise: BaselineForecast, loss: FloatArray | None = None
+) -> dict[str, Any]:
+    """The forecasts; `truth` is the world, if it is known, and `loss` its own."""
+    log = None if asked.log is None else Log.read(view, asked.log)
+    losses: Any = loss if asked.losses is None else asked.losses
+    guess = None if losses is None else read_guess(view, losses)
+    if asked.baseline is not None:
+        otherwise = otherwise._replace(policy=read_policy(view, asked.baseline))
+    elif log is not None and truth is None:
+        otherwise = logged_baseline(view, log, otherwise)
+    if asked.losses is not None and otherwise.policy is None:
+        raise InvalidInput(
+            "--losses tells what S-OPS saves against your safe policy, which is not known here: give a --log of its "
+            "episodes, or --baseline with an action or a table of state, action, probability"
+        )
     baseline, episodes, delta = stated_baseline(view, asked.baseline_costs, otherwise), asked.episodes, asked.delta
+    if truth is not None:
+        model = true_model(truth, loss)
+    else:
+        model = assumed_model(view) if log is None else next(iter(models_for(view, baseline, log).values()))
+    played = asked.log is not None or asked.losses is not None
     return {
-        "forecast": forecast(view, model, baseline, episodes, delta),
-        "log": None if asked.log is None else log_value(view, asked.log, baseline.costs, episodes, delta),
+        "course": course(RunPlan(view, baseline, episodes, delta, log), guess, truth) if played else None,
+        "forecast": forecast(view, model, baseline, episodes, delta, log),
+        "log": None if log is None else {"file": asked.log, **log_summary(view, log)},
     }
 
 
@@ -303,14 +330,9 @@ def _choice(name: str, cmdp: CMDP, loss: FloatArray, policy: FloatArray) -> dict
 def world_baseline(world: Any, cmdp: CMDP) -> BaselineForecast:
     """The baseline of a forecast for a known world: the world's own, by its budget, or the Slater policy."""
     for kind, safe in baselines.offered_by(world).items():
-        return BaselineForecast(np.array(safe.costs), NAMES[kind])
-    return BaselineForecast(np.array(offline.slater(cmdp).costs), "the Slater policy: the largest margin")
-
-
-def assumed_baseline(view: View) -> BaselineForecast:
-    """The baseline to assume when the costs of the safe policy are not given."""
-    words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
-    return BaselineForecast(0.5 * view.thresholds, words)
+        return BaselineForecast(np.array(safe.costs), NAMES[kind], np.array(safe.policy))
+    safest = offline.slater(cmdp)
+    return BaselineForecast(np.array(safest.costs), "the Slater policy: the largest margin", np.array(safest.policy))
 
 
 def stated_baseline(view: View, stated: str | None, otherwise: BaselineForecast) -> BaselineForecast:
@@ -323,7 +345,7 @@ def stated_baseline(view: View, stated: str | None, otherwise: BaselineForecast)
         beta[view.constraint_names.index(name)] = value
     missing = [name for name in view.constraint_names if name not in given]
     words = "as given" + (f"; for {', '.join(map(repr, missing))} {otherwise.words}" if missing else "")
-    return BaselineForecast(np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words)
+    return otherwise._replace(costs=np.array(checked_baseline_costs(view, beta, allow_no_margin=False)), words=words)
 
 
 def parsed_costs(stated: str, names: tuple[str, ...]) -> dict[str, float]:

@@ -19,12 +19,13 @@ import numpy as np
 from hedgerow.checks import BoolArray, FloatArray, IntArray
 from hedgerow.confidence.balls import ACCURACY, BallRow, ball_value
 from hedgerow.display.numbers import fixed
-from hedgerow.forecast.model import Bounds, Forecaster, LambdaForecast, LambdaRange, Model
+from hedgerow.errors import InvalidInput
+from hedgerow.forecast.model import Bounds, Forecaster, LambdaForecast, LambdaRange, Model, log_counts
+from hedgerow.importers.logs import Log
 from hedgerow.learners.ops.b_ops import budget_share
-from hedgerow.learners.ops.s_ops import SOPS, largest_mixing
+from hedgerow.learners.ops.s_ops import largest_mixing
 from hedgerow.model.kernel_layout import index_of
 from hedgerow.model.layout import Layout
-from hedgerow.model.occupancy import uniform_policy
 from hedgerow.model.view import View
 
 
@@ -215,43 +216,25 @@ def _numbered(keys: list[tuple[float, ...]]) -> IntArray:
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
-# The value of recorded episodes: lambda of S-OPS in its first episode, with and without them --------------------------
-#
-# This is no forecast: the learner is built, absorbs the log and reports its lambda.
+# A log ----------------------------------------------------------------------------------------------------------------
 
 
 MOST_NAMED = 10
 
 
-def log_value(view: View, path: str, beta: FloatArray, episodes: int, delta: float) -> dict[str, Any]:
-    """What the log in the file `path` says about the world, and lambda with and without it."""
-    from hedgerow.importers.logs import Log
-
-    log = Log.read(view, path)
-    bare, taught = _learner(view, beta, episodes, delta), _learner(view, beta, episodes, delta)
-    taught.absorb(log)
-    counts, laws = taught.core.state.counts, taught.core.sets.rule.box.laws
+def log_summary(view: View, log: Log) -> dict[str, Any]:
+    """What a log shows of the world."""
+    counts, laws = log_counts(view, log)
     visits, costs = counts.num_visits[laws.moves_at], counts.num_costs[laws.costs_at]
     unseen = np.flatnonzero(visits == 0)
     return {
-        "file": path,
-        "episodes": len(log) if hasattr(log, "__len__") else None,
-        "lambda_without": bare.plan().mixing_weight,
-        "lambda_with": taught.plan().mixing_weight,
+        "episodes": len(log),
         "visits": _spread(visits),
         "cost_visits": _spread(costs),
         "rows": view.layout.num_rows,
         "rows_never_visited": len(unseen),
         "never_visited": [view.layout.describe_row(int(r)) for r in unseen[:MOST_NAMED]],
     }
-
-
-def _learner(view: View, beta: FloatArray, episodes: int, delta: float) -> Any:
-    """The learner. Its baseline may be any policy, because lambda depends on the costs `beta` alone."""
-    return SOPS(
-        view, episodes, delta, "sharpest", baseline=uniform_policy(view.layout), baseline_costs=beta,
-        allow_no_margin=True,
-    )  # fmt: skip
 
 
 def _spread(numbers: Any) -> dict[str, int]:
@@ -276,12 +259,22 @@ class BaselineForecast(NamedTuple):
     """beta (m,)"""
     words: str
     """Where they come from"""
+    policy: FloatArray | None = None
+    """(num_rows,), if it is known"""
 
 
-def forecast(view: View, model: Model, baseline: BaselineForecast, episodes: int, delta: float) -> dict[str, Any]:
-    """The whole forecast, for S-OPS with so many episodes."""
+def assumed_baseline(view: View) -> BaselineForecast:
+    """The baseline to assume when the costs of the safe policy are not given."""
+    words = "an assumption: it costs half of each threshold (--baseline-costs says what it does cost)"
+    return BaselineForecast(0.5 * view.thresholds, words)
+
+
+def forecast(
+    view: View, model: Model, baseline: BaselineForecast, episodes: int, delta: float, log: Log | None = None
+) -> dict[str, Any]:
+    """The whole forecast, for S-OPS with so many episodes after those of a log."""
     beta = baseline.costs
-    best = Forecaster(view, model, beta, episodes, delta)
+    best = Forecaster(view, model, beta, episodes, delta, log=log)
     bounds = best.after(episodes)
     slacks = [slack_of(best, bounds, i) for i in range(view.num_constraints)]
     course = LambdaForecast(best, _longest(episodes))
@@ -315,7 +308,7 @@ def forecast(view: View, model: Model, baseline: BaselineForecast, episodes: int
         ],
         "worst": None if worst is None or alone[worst] <= 0.0 else view.constraint_names[worst],
         "rows": [] if worst is None else _rows(best, slacks[worst], rows, episodes),
-        "wishes": _granted(view, model, beta, rows, episodes, delta) if last.most > 0.0 else [],
+        "wishes": _granted(view, model, beta, rows, episodes, delta, log) if last.most > 0.0 else [],
         "budget": budget_share(view, beta, episodes, delta),
         "verdict": verdict(episodes, mean, last, has_binding=bool(len(view.binding))),
     }
@@ -363,12 +356,16 @@ def _rows(caster: Forecaster, slack: Slack, rows: Any, episodes: int) -> list[di
 
 
 def _granted(
-    view: View, model: Model, beta: FloatArray, rows: Any, episodes: int, delta: float
+    view: View, model: Model, beta: FloatArray, rows: Any, episodes: int, delta: float, log: Log | None
 ) -> list[dict[str, Any]]:
-    """lambda at T for every wish, the most helpful first."""
+    """lambda at T for every wish that the log does not refute, the most helpful first."""
     found: list[dict[str, Any]] = []
     for wish in wishes(view, model, rows, episodes):
-        course = LambdaForecast(Forecaster(wish.view, model, beta, episodes, delta), _longest(episodes), wish.logged)
+        try:
+            caster = Forecaster(wish.view, model, beta, episodes, delta, log=log)
+        except InvalidInput:
+            continue
+        course = LambdaForecast(caster, _longest(episodes), wish.logged)
         found.append({"knowledge": wish.words, **course.at(episodes)._asdict()})
     return sorted(found, key=lambda item: (item["most"], item["least"]))
 
@@ -377,8 +374,8 @@ def verdict(episodes: int, mean: LambdaRange, last: LambdaRange, *, has_binding:
     """The verdict in words."""
     if not has_binding:
         return "no constraint can be violated, whatever is played: no baseline is needed; take UOB-REPS"
-    left = f"of {episodes:,} episodes S-OPS would leave {_percents(mean)} to the baseline, and the last one still with "
-    left += f"a probability of {_percents(last)}"
+    left = f"of {episodes:,} episodes S-OPS would leave {percents(mean)} to the baseline, and the last one still with "
+    left += f"a probability of {percents(last)}"
     if mean.least >= MOST:
         return (
             f"{left}. It would be little more than the baseline: more episodes, a log or more knowledge may help; if "
@@ -391,7 +388,7 @@ def verdict(episodes: int, mean: LambdaRange, last: LambdaRange, *, has_binding:
     return f"{left}. It would soon play what it has learnt"
 
 
-def _percents(share: LambdaRange) -> str:
+def percents(share: LambdaRange) -> str:
     """In whole percents, small shares with one decimal."""
-    ends = [fixed(100.0 * end, 1 if 0.0005 <= end < 0.0995 else 0) for end in share]
+    ends = [fixed(100.0 * end, 1 if 0.0005 <= abs(end) < 0.0995 else 0) for end in share]
     return f"{' to '.join(dict.fromkeys(ends))} %"

@@ -138,7 +138,9 @@ class LogColumns:
         values[_nulls(column)] = np.nan
         with np.errstate(invalid="ignore"):
             outside = (values < 0.0) | (values > 1.0)
-        self._refuse(name, outside, column, where, "costs lie in [0, 1]: divide by the largest one that is possible")
+        self._refuse(
+            name, outside, column, where, "losses and costs lie in [0, 1]: divide by the largest one that is possible"
+        )
         return values
 
     def flags(self, name: str) -> NDArray[np.int8]:

@@ -299,6 +299,10 @@ def rows_by_name(layout: Layout, names: tuple[str, ...], given: Any) -> BoolArra
     found = np.zeros((len(names), layout.num_rows), dtype=bool)
     if isinstance(given, Mapping):
         for name, pairs in given.items():
+            if not isinstance(pairs, list | tuple | set):
+                raise InvalidInput(
+                    f"zero_costs of {name!r} are a list of pairs (state, action), not {type_name(pairs)}"
+                )
             found[constraint(names, name), [row_of(layout, pair) for pair in pairs]] = True
     else:
         found[:, [row_of(layout, pair) for pair in given]] = True
@@ -393,7 +397,7 @@ def check_truth(layout: Layout, known: Knowledge, transitions: FloatArray, means
         # A drawn cost may be anything up to 1 where its mean is positive, unless costs are fixed numbers.
         largest = means if kind == "deterministic" else (means > 0.0).astype(np.float64)
         for i, most in enumerate(known.max_episode_cost):
-            reached = _largest_sum(layout, transitions, largest[i])
+            reached = largest_sum(layout, transitions, largest[i])
             if reached > most + TOL_TRUE:
                 raise InvalidInput(
                     f"an episode can cost {reached:g} of constraint {i}, more than max_episode_cost = {most:g}"
@@ -406,7 +410,7 @@ def _refuse_false(layout: Layout, row: IntArray, off: FloatArray, what: str) -> 
         raise InvalidInput(f"{what} are not true of this world: {layout.describe_row(int(row[wrong[0]]))} differs")
 
 
-def _largest_sum(layout: Layout, transitions: FloatArray, largest: FloatArray) -> float:
+def largest_sum(layout: Layout, transitions: FloatArray, largest: FloatArray) -> float:
     """The most that the entries of `largest` (num_rows,) add up to along any path that is possible."""
     value = np.zeros(layout.num_states)
     reached = np.where(transitions > 0.0, 0.0, -np.inf)

@@ -265,7 +265,8 @@ class View(Stored):
 
     def _with_zero_costs(self, costs: Any, zero: Any) -> FloatArray:
         shape = (self.num_constraints, self.layout.num_rows)
-        if isinstance(zero, Mapping) or (isinstance(zero, Sequence) and any(isinstance(pair, tuple) for pair in zero)):
+        pairs = isinstance(zero, list | tuple) and (not zero or any(isinstance(pair, tuple) for pair in zero))
+        if isinstance(zero, Mapping) or pairs:
             zero = rows_by_name(self.layout, self.constraint_names, zero)
         mask = np.asarray(zero)
         if mask.dtype != bool or mask.shape not in (shape, shape[1:]):
