@@ -19,17 +19,19 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 
-import hedgerow as hr  # noqa: E402
-from hedgerow.errors import ConflictError, InvalidInput, JournalError  # noqa: E402
-from hedgerow.journal import audit  # noqa: E402
-from hedgerow.journal.journal import Journal  # noqa: E402
-from hedgerow.serve import app as module  # noqa: E402
-from hedgerow.serve.app import make_app  # noqa: E402
-from hedgerow.serve.client import Client  # noqa: E402
-from hedgerow.serve.page import stored_page  # noqa: E402
+import hedgerow as hr
+from hedgerow.errors import ConflictError, InvalidInput, JournalError
+from hedgerow.journal import audit
+from hedgerow.journal.journal import Journal
+from hedgerow.serve import app as module
+from hedgerow.serve.app import make_app, make_server
+from hedgerow.serve.client import Client
+from hedgerow.serve.page import stored_page
 
+SECONDS = 60.0
+"""After which a test gives up: nothing here may wait for ever"""
 VIEW = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
 
 
@@ -41,17 +43,26 @@ def make_journal(url: str, max_open: int = 64) -> Journal:
 
 @contextmanager
 def serving(journal: Journal, **options: Any) -> Iterator[str]:
-    server = uvicorn.Server(uvicorn.Config(make_app(journal, **options), port=0, log_level="error", lifespan="on"))
-    thread = threading.Thread(target=server.run)
+    server = make_server(make_app(journal, **options), patience=5)
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
     try:
+        until = time.monotonic() + SECONDS
+        while not server.started:
+            assert thread.is_alive()
+            assert time.monotonic() < until
+            time.sleep(0.01)
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join()
+        thread.join(SECONDS)
+        assert not thread.is_alive(), "the service does not stop"
+
+
+def fetch(url: str, data: bytes | None = None, **headers: str) -> bytes:
+    with urlopen(Request(url, data, headers), timeout=SECONDS) as answer:
+        found: bytes = answer.read()
+    return found
 
 
 @pytest.fixture
@@ -67,7 +78,7 @@ def play(client: Client, name: str) -> str:
 
 def test_decisions_are_asked_for_and_told(database: str) -> None:
     with serving(make_journal(database)) as address:
-        client = Client(address)
+        client = Client(address, timeout=SECONDS)
         first = client.ask("a/b c")
         assert client.ask("a/b c") == first
         assert play(client, "a/b c") == "recorded"
@@ -89,8 +100,8 @@ def test_decisions_are_asked_for_and_told(database: str) -> None:
 
 def test_clients_at_the_same_time_lose_nothing_and_share_commits(database: str) -> None:
     with serving(make_journal(database)) as address, ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda j: play(Client(address, timeout=60.0), f"day {j}"), range(120)))
-        numbers = urlopen(f"{address}/metrics").read().decode()
+        answers = list(pool.map(lambda j: play(Client(address, timeout=SECONDS), f"day {j}"), range(120)))
+        numbers = fetch(f"{address}/metrics").decode()
     assert answers == ["recorded"] * 120
     commits = next(float(line.split()[-1]) for line in numbers.splitlines() if line.startswith("hedgerow_commits"))
     assert commits < 300  # 240 calls, those of the metrics, and the looks for deadlines
@@ -128,13 +139,13 @@ BAD: list[tuple[str, Any, int]] = [
 
 def test_bad_requests_are_answered_in_words_and_change_nothing(database: str) -> None:
     with serving(make_journal(database)) as address:
-        client = Client(address)
+        client = Client(address, timeout=SECONDS)
         client.ask("open")
         before = client.status()["hash"]
         for path, body, code in BAD:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             with pytest.raises(HTTPError) as caught:
-                urlopen(Request(address + path, data))
+                fetch(address + path, data)
             assert caught.value.code == code, (path, body)
             text = caught.value.read().decode()
             assert code in (404, 405) or "error" in text
@@ -149,25 +160,24 @@ def test_slow_and_half_closed_clients_block_nobody(database: str, monkeypatch: p
         port = int(address.rpartition(":")[2])
         head = b"POST /ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         with (
-            socket.create_connection(("127.0.0.1", port)) as slow,
-            socket.create_connection(("127.0.0.1", port)) as half,
+            socket.create_connection(("127.0.0.1", port), SECONDS) as slow,
+            socket.create_connection(("127.0.0.1", port), SECONDS) as half,
         ):
             slow.sendall(head + b'{"id": ')
             half.sendall(head)
             half.shutdown(socket.SHUT_WR)
-            assert play(Client(address), "meanwhile") == "recorded"
-            slow.settimeout(10)
+            assert play(Client(address, timeout=SECONDS), "meanwhile") == "recorded"
             assert b"408" in slow.recv(1000)
-        assert Client(address).status()["asked"] == 1
+        assert Client(address, timeout=SECONDS).status()["asked"] == 1
 
 
 def test_a_token_is_asked_for(database: str) -> None:
     with serving(make_journal(database), token="secret") as address:
-        for client in (Client(address), Client(address, token="other")):
+        for client in (Client(address, timeout=SECONDS), Client(address, token="other", timeout=SECONDS)):
             with pytest.raises(InvalidInput, match="token"):
                 client.status()
-        assert play(Client(address, token="secret"), "day") == "recorded"
-        assert json.load(urlopen(f"{address}/health"))["status"] == "ok"
+        assert play(Client(address, token="secret", timeout=SECONDS), "day") == "recorded"
+        assert json.loads(fetch(f"{address}/health"))["status"] == "ok"
 
 
 def test_a_database_that_fails_means_baseline(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +186,7 @@ def test_a_database_that_fails_means_baseline(database: str, monkeypatch: pytest
     from hedgerow.journal.storage import Store
 
     with serving(make_journal(database)) as address:
-        client = Client(address)
+        client = Client(address, timeout=SECONDS)
         play(client, "before")
         append = Store.append
 
@@ -198,14 +208,14 @@ def test_no_service_means_baseline() -> None:
 
 def test_the_description_and_the_numbers(database: str) -> None:
     with serving(make_journal(database)) as address:
-        play(Client(address), "day")
-        described = json.load(urlopen(f"{address}/openapi.json"))
+        play(Client(address, timeout=SECONDS), "day")
+        described = json.loads(fetch(f"{address}/openapi.json"))
         assert set(described["paths"]) >= {"/ask", "/tell", "/abandon", "/close", "/status", "/decisions/{id}"}
         assert "Tell" in described["components"]["schemas"]
-        numbers = urlopen(f"{address}/metrics").read().decode()
+        numbers = fetch(f"{address}/metrics").decode()
         assert 'hedgerow_events_total{journal="site",kind="tell"} 1' in numbers
         assert 'hedgerow_promise_holds{journal="site",promise="safety"} 1' in numbers
-        page = urlopen(f"{address}/").read().decode()
+        page = fetch(f"{address}/").decode()
         assert "1 whole outcomes of 1 decisions" in page
         assert "delay" in page
     assert "1 whole outcomes" in stored_page(database, "site")
@@ -213,8 +223,8 @@ def test_the_description_and_the_numbers(database: str) -> None:
 
 def test_names_are_shown_as_text(database: str) -> None:
     with serving(make_journal(database)) as address:
-        play(Client(address), "<script>alert(1)</script>")
-        page = urlopen(f"{address}/").read().decode()
+        play(Client(address, timeout=SECONDS), "<script>alert(1)</script>")
+        page = fetch(f"{address}/").decode()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
@@ -224,7 +234,7 @@ def test_it_learns_what_the_same_learner_learns_alone(database: str) -> None:
     alone = journal.learner.__copy__()
     with serving(journal) as address:
         for j in range(20):
-            play(Client(address), f"day {j}")
+            play(Client(address, timeout=SECONDS), f"day {j}")
     for _ in range(20):
         plan = alone.plan()
         go = int(plan.actions.numbers[0])

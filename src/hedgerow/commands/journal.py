@@ -163,6 +163,9 @@ def serve(
     group_commit: Annotated[
         bool, typer.Option("--group-commit/--no-group-commit", help="Calls that come together share a commit.")
     ] = True,
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="Wait so long for another process to end that serves it: 30d.")
+    ] = "",
 ) -> None:
     """Serve the decisions of a journal over HTTP, until it is stopped.
 
@@ -174,8 +177,8 @@ def serve(
     from hedgerow.journal.journal import Journal
     from hedgerow.serve.app import make_app, run
 
-    run(make_app(Journal.open(url, name, durability=durability), token=token, group_commit=group_commit),
-        host, port)  # fmt: skip
+    journal = Journal.open(url, name, durability=durability, wait=wait or 0.0)
+    run(make_app(journal, token=token, group_commit=group_commit), host, port)
 
 
 def _is_loopback(host: str) -> bool:

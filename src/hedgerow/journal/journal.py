@@ -165,23 +165,26 @@ class Journal:
 
     @classmethod
     def open(
-        cls, url: str, name: str, *, durability: Durability = "full", clock: Callable[[], float] = time.monotonic
-    ) -> Self:
+        cls, url: str, name: str, *, durability: Durability = "full", wait: str | float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:  # fmt: skip
         """Go on with a journal; the state is computed from its last snapshot and the events after it.
 
         Args:
             url: The address of the database.
             name: What the journal is called.
             durability: As in `create`.
+            wait: How long to wait for another process to end that has the journal open, as in `deadline`; 0 does not.
             clock: Seconds; for tests.
 
         Raises:
             InvalidInput: If there is no such journal.
-            JournalError: If another process has it open, or if replay gives something else than was recorded.
+            JournalError: If another process still has it open, or if replay gives something else than was recorded.
         """
+        patience = seconds(wait) if wait else None
         store = Store(url, name, durability=durability)
         try:
-            store.open()
+            store.open(patience or 0.0)
             journal = cls(store, clock)
             with journal.batch():
                 live = journal._here
