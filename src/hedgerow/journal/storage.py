@@ -82,6 +82,13 @@ LOGS = sa.Table(
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
+_COLUMNS = [EVENTS.c[name] for name in Event._fields]
+_ADD_EVENT = sa.insert(EVENTS)  # the statements of every call are made once: to make them takes longer than to run them
+_OF_DECISION = (
+    sa.select(*_COLUMNS)
+    .where(EVENTS.c.journal == sa.bindparam("journal"), EVENTS.c.decision == sa.bindparam("decision"))
+    .order_by(EVENTS.c.number)
+)
 
 
 class Store:
@@ -210,13 +217,12 @@ class Store:
 
     def append(self, event: Event) -> None:
         """Insert an event."""
-        self.connection.execute(sa.insert(EVENTS).values(journal=self.journal, **event._asdict()))
+        self.connection.execute(_ADD_EVENT, {"journal": self.journal, **event._asdict()})
 
     def events(self, after: int = 0, kinds: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events after the one of this number, in their order."""
-        columns = [EVENTS.c[name] for name in Event._fields]
         while True:
-            wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.number > after)
+            wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.number > after)
             if kinds:
                 wanted = wanted.where(EVENTS.c.kind.in_(kinds))
             found = self.connection.execute(wanted.order_by(EVENTS.c.number).limit(CHUNK)).all()
@@ -232,14 +238,12 @@ class Store:
 
     def of_decision(self, decision: str) -> list[Event]:
         """The events of one decision, in their order."""
-        columns = [EVENTS.c[name] for name in Event._fields]
-        wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.decision == decision)
-        return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number))]
+        wanted = {"journal": self.journal, "decision": decision}
+        return [Event(*row) for row in self.connection.execute(_OF_DECISION, wanted)]
 
     def newest(self, kind: str, count: int) -> list[Event]:
         """The last events of a kind, the newest first."""
-        columns = [EVENTS.c[name] for name in Event._fields]
-        wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
+        wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
         return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number.desc()).limit(count))]
 
     def add_snapshot(self, number: int, meta: str, learner: bytes) -> None:
@@ -253,10 +257,14 @@ class Store:
         wanted = sa.select(number, SNAPSHOTS.c.meta, SNAPSHOTS.c.learner).where(SNAPSHOTS.c.journal == self.journal)
         return self.connection.execute(wanted.order_by(number if first else number.desc()).limit(1)).one()
 
+    def snapshot_numbers(self) -> set[int]:
+        """The numbers of the events after which there is a snapshot."""
+        return set(self.connection.scalars(sa.select(SNAPSHOTS.c.number).where(SNAPSHOTS.c.journal == self.journal)))
+
     def snapshot_at(self, number: int) -> Any:
-        """The snapshot after the event of this number, or None."""
+        """The snapshot after the event of this number."""
         wanted = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.journal == self.journal, SNAPSHOTS.c.number == number)
-        return self.connection.execute(wanted).one_or_none()
+        return self.connection.execute(wanted).one()
 
     def add_log(self, digest: str, content: bytes) -> None:
         """Keep the content of a log, once."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from hedgerow.display.screen import say
 from hedgerow.errors import HedgerowError, JournalError
 from hedgerow.journal.journal import Journal, UnknownDecisionError
 from hedgerow.serve.page import live_page, prometheus
@@ -279,8 +280,12 @@ def openapi() -> dict[str, Any]:
 
 
 def run(app: Any, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C; calls that were taken are answered before the end."""
-    make_server(app, host, port).run()
+    """Serve until SIGTERM or Ctrl-C; calls that were taken are answered before the end. Says where it listens."""
+    server = make_server(app, host, port)
+    listening = server.config.bind_socket()
+    listening.listen(MOST_CONNECTIONS)  # whoever reads the address may come at once
+    say(f"serving on http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
+    server.run(sockets=[listening])
 
 
 def make_server(app: Any, host: str = "127.0.0.1", port: int = 0, *, patience: int = 20) -> Any:
