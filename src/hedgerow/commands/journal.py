@@ -5,7 +5,7 @@ hedgerow journal show sqlite:///site.db chargers                where it stands
 hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed
 hedgerow journal verify sqlite:///site.db chargers              the chain of hashes, and replay with the same bits
 hedgerow journal export sqlite:///site.db chargers days.parquet a log that learners absorb
-hedgerow journal page sqlite:///site.db chargers --out page.html
+hedgerow report sqlite:///site.db chargers                      its page, written by `run.report`
 hedgerow journal fork sqlite:///site.db chargers other --threshold unserved=0.12
 """
 
@@ -107,21 +107,6 @@ def export(
     log = audit.exported(url, name)
     log.write(path, overwrite=overwrite)
     say(f"{path}: {len(log)} episodes")
-
-
-@app.command(cls=PlainCommand)
-def page(
-    url: Url,
-    name: Name,
-    out: Annotated[Path, typer.Option("--out", help="The file.")] = Path("journal.html"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if there is one.")] = False,
-) -> None:
-    """Write the page of a journal from its database, while a service runs or after it has ended."""
-    from hedgerow.serve.page import stored_page
-    from hedgerow.storage import atomic
-
-    atomic.save(out, stored_page(url, name).encode(), overwrite=overwrite)
-    say(out)
 
 
 @app.command(cls=PlainCommand)
