@@ -15,7 +15,7 @@ from bench.serve import LoadRow, Replay, ReplayRow, Serve
 
 
 def test_rows_say_whether_everything_was_recorded() -> None:
-    row = LoadRow("SQLite", "full", True, 8, 100, 250.0, 0.004, 0.02, 0)
+    row = LoadRow("SQLite", "full", True, 8, 100, 250.0, 0.004, 0.02, 0.003, 0)
     assert Serve().is_right([row])
     assert not Serve().is_right([row, replace(row, failed=1)])
     whole = ReplayRow(10, 0, 4690, 0.1, 0.1, "")

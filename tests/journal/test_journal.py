@@ -256,6 +256,19 @@ def test_snapshots_are_what_replay_gives(url: str, name: str, monkeypatch: pytes
     assert (verdict.problem, verdict.snapshots, verdict.hash) == ("", 2, state)
 
 
+def test_snapshots_with_open_decisions_are_what_replay_gives(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 5)
+    with make(url, name, deadline="1h") as journal:  # by a clock that moves between any two looks
+        for j in range(6):
+            decisions = [journal.ask(f"{j}: {k}") for k in range(3)]
+            for decision in decisions[:2] if j == 5 else decisions:
+                journal.tell(decision.id, *outcome(decision, j))
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots) == ("", 7)
+
+
 def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
     import sqlalchemy as sa
 

@@ -219,7 +219,7 @@ class Journal:
                 if known.content.get("group") != group:
                     raise InvalidInput(f"the decision {key!r} was asked for with the group {known.content['group']!r}")
                 return known
-            content = self._do(self._here.ask, key, group, self.service_time)
+            content = self._do(self._here.ask, key, group)
             self._write("ask", key, content)
             found = self._known(key)
         assert found is not None

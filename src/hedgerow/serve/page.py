@@ -6,6 +6,7 @@ it. `hedgerow report URL NAME` writes the same page from the database, while the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -158,6 +159,7 @@ def prometheus(status: Mapping[str, Any], writer: Writer | None = None) -> str:
         add("commits_total", "counter", "Commits.", {"": writer.commits})
         add("calls_total", "counter", "Calls carried out.", {"": writer.calls})
         add("calls_waiting", "gauge", "Calls that wait.", {"": writer.waiting})
+        add("cpu_seconds_total", "counter", "Processor time of the service.", {"": time.process_time()})
     return "\n".join(lines) + "\n"
 
 
