@@ -269,6 +269,20 @@ def test_snapshots_with_open_decisions_are_what_replay_gives(
     assert (verdict.problem, verdict.snapshots) == ("", 7)
 
 
+def test_a_decision_is_found_without_going_through_the_journal(tmp_path: Any) -> None:
+    import sqlalchemy as sa
+
+    from hedgerow.journal.storage import OF_DECISION
+
+    with make(f"sqlite:///{tmp_path}/site.db", "site") as journal:
+        play(journal, 0, 3)
+        asked = str(OF_DECISION.compile(journal._store.engine)).replace("?", "1")
+        steps = journal._store.connection.execute(sa.text(f"EXPLAIN QUERY PLAN {asked}")).all()
+    assert [step.detail for step in steps] == [
+        "SEARCH hedgerow_events USING INDEX hedgerow_decisions (journal=? AND decision=?)"
+    ]
+
+
 def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
     import sqlalchemy as sa
 

@@ -84,11 +84,10 @@ LOGS = sa.Table(
 )
 _COLUMNS = [EVENTS.c[name] for name in Event._fields]
 _ADD_EVENT = sa.insert(EVENTS)  # the statements of every call are made once: to make them takes longer than to run them
-_OF_DECISION = (
-    sa.select(*_COLUMNS)
-    .where(EVENTS.c.journal == sa.bindparam("journal"), EVENTS.c.decision == sa.bindparam("decision"))
-    .order_by(EVENTS.c.number)
+OF_DECISION = sa.select(*_COLUMNS).where(
+    EVENTS.c.journal == sa.bindparam("journal"), EVENTS.c.decision == sa.bindparam("decision")
 )
+"""Without an order: for that of the numbers SQLite would go through the whole journal, by its primary key"""
 
 
 class Store:
@@ -239,7 +238,7 @@ class Store:
     def of_decision(self, decision: str) -> list[Event]:
         """The events of one decision, in their order."""
         wanted = {"journal": self.journal, "decision": decision}
-        return [Event(*row) for row in self.connection.execute(_OF_DECISION, wanted)]
+        return sorted(Event(*row) for row in self.connection.execute(OF_DECISION, wanted))
 
     def newest(self, kind: str, count: int) -> list[Event]:
         """The last events of a kind, the newest first."""
