@@ -35,6 +35,7 @@ nightly: lint  ## all tests at their full size, `verify` and the soaks: before a
 	@$(VENV)/bin/hedgerow verify -j $(WORKERS)
 	@for soak in signed_mutations.py field_mutations.py "flip_kernels.py --count 500" "flip_cells.py --count 500" \
 	  flip_logs.py "kill_save.py --count 500" "kill_sweep.py --count 40" "kill_compare.py --count 20" signal_storm.py \
+	  "kill_serve.py --count 1000" "kill_serve.py --count 100 --database postgresql" \
 	  "growth.py --episodes 1000000 --simulations 2000" "thread_torture.py --seconds 120"; \
 	  do echo "soak: $$soak"; $(RUN) tests/soak/$$soak || exit 1; done
 

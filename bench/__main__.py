@@ -16,6 +16,8 @@
     python -m bench field --quick          an episode of the LP learners, beside S-OPS and HiGHS
     python -m bench safety --quick         unsafe episodes of the safe learners on the clean event
     python -m bench budget --quick         regret of B-OPS beside S-OPS, and whether its budget is kept
+    python -m bench serve --quick          decisions per second of `hedgerow serve`, and their latency
+    python -m bench replay --quick         what it takes to replay a journal, in time and bytes
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
 """
@@ -45,6 +47,8 @@ BENCHMARKS = {
     "field": ("bench.field", "FieldSpeed"),
     "safety": ("bench.safety", "Safety"),
     "budget": ("bench.budget", "BudgetKept"),
+    "serve": ("bench.serve", "Serve"),
+    "replay": ("bench.serve", "Replay"),
 }
 
 

@@ -194,7 +194,9 @@ def _scroll_through(page: Page) -> None:
     """To the end in steps of a screen; what appears on the way gets a moment each."""
     page.evaluate(
         """async () => {
-            const moment = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+            const pause = (time) => new Promise((done) => setTimeout(done, time));
+            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+            const moment = () => Promise.race([frame(), pause(1000)]);  // a hidden page draws no frames, for ever
             for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
                 scrollTo(0, y);
                 await moment();

@@ -3,7 +3,7 @@
     hedgerow demo                the learners side by side, and a page with the figures
     hedgerow run FILE            an experiment; `run --list` names those that ship with the package
     hedgerow resume DIR          finish one that was interrupted
-    hedgerow report DIR          its page
+    hedgerow report DIR          its page; report URL NAME: that of a journal
     hedgerow compare minute      all learners of the field on many worlds, ranked on one page
     hedgerow check PROBLEM       look at a problem before a run
     hedgerow learners            what there is to choose from; also worlds, adversaries, costs

@@ -47,8 +47,12 @@ def test_verify_export_page_and_fork(site: str, tmp_path: Path) -> None:
     assert "whole: 13 events" in call("verify", site, "site")
     assert "6 episodes" in call("export", site, "site", str(tmp_path / "days.parquet"))
     page = tmp_path / "page.html"
-    call("page", site, "site", "--out", str(page))
+    with Journal.open(site, "site"):  # it is only read
+        done = CliRunner().invoke(app, ["report", site, "site", "--out", str(page)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     assert "6 whole outcomes" in page.read_text()
+    for wrong in (["report", site], ["report", str(tmp_path), "site"], ["report", site, "site", "--figures", "x"]):
+        assert CliRunner().invoke(app, wrong).exit_code == 2
     with pytest.raises(InvalidInput, match="decisions are open"):
         call("fork", site, "site", "other", "--threshold", "delay=0.7")
     with Journal.open(site, "site") as journal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from hedgerow.journal.events import plain
 from hedgerow.journal.journal import Journal, seconds
 from hedgerow.journal.replay import Live
 
+SECONDS = 120.0
+"""After which a test gives up"""
 VIEW = hr.View.of([["home"], ["road", "rail"]], ["wait", "go"], thresholds={"delay": 0.8, "fuel": 1.2})
 
 
@@ -124,6 +127,39 @@ def test_one_process_writes(url: str, name: str) -> None:
         assert journal.last_event == 0
 
 
+def test_a_standby_waits_for_the_writer_to_end(url: str, name: str) -> None:
+    writer = make(url, name)
+    play(writer, 0, 2)
+    with pytest.raises(JournalError, match="another process"):
+        Journal.open(url, name, wait=0.1)
+    end = threading.Timer(0.2, writer.close)
+    end.start()
+    with Journal.open(url, name, wait="1min") as standby:
+        assert standby.status()["learnt"] == 2
+    end.join(SECONDS)
+    for wrong in ("soon", -1.0, float("nan")):
+        with pytest.raises(InvalidInput):
+            Journal.open(url, name, wait=wrong)
+
+
+def test_a_writer_whose_connection_breaks_takes_its_lock_again(postgresql: str, name: str) -> None:
+    import sqlalchemy as sa
+
+    with make(postgresql, name) as journal:
+        play(journal, 0, 2)
+        engine = journal._store.engine
+        mine = journal._store.connection.scalar(sa.text("SELECT pg_backend_pid()"))
+        with engine.connect() as other:
+            assert other.scalar(sa.text("SELECT pg_terminate_backend(:pid, 10000)"), {"pid": mine})
+        with pytest.raises(JournalError, match="nothing was recorded"):
+            journal.ask("lost")
+        play(journal, 2, 4)
+        assert journal.status()["learnt"] == 4
+        with pytest.raises(JournalError, match="another process"):
+            Journal.open(postgresql, name)
+    assert audit.verify(postgresql, name).problem == ""
+
+
 def test_a_decision_expires_in_service_time_and_learning_goes_on(url: str, name: str) -> None:
     clock = Clock()
     with make(url, name, deadline="1h", clock=clock) as journal:
@@ -218,6 +254,33 @@ def test_snapshots_are_what_replay_gives(url: str, name: str, monkeypatch: pytes
         state = journal.status()["hash"]
     verdict = audit.verify(url, name)
     assert (verdict.problem, verdict.snapshots, verdict.hash) == ("", 2, state)
+
+
+def test_snapshots_with_open_decisions_are_what_replay_gives(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 5)
+    with make(url, name, deadline="1h") as journal:  # by a clock that moves between any two looks
+        for j in range(6):
+            decisions = [journal.ask(f"{j}: {k}") for k in range(3)]
+            for decision in decisions[:2] if j == 5 else decisions:
+                journal.tell(decision.id, *outcome(decision, j))
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots) == ("", 7)
+
+
+def test_a_decision_is_found_without_going_through_the_journal(tmp_path: Any) -> None:
+    import sqlalchemy as sa
+
+    from hedgerow.journal.storage import OF_DECISION
+
+    with make(f"sqlite:///{tmp_path}/site.db", "site") as journal:
+        play(journal, 0, 3)
+        asked = str(OF_DECISION.compile(journal._store.engine)).replace("?", "1")
+        steps = journal._store.connection.execute(sa.text(f"EXPLAIN QUERY PLAN {asked}")).all()
+    assert [step.detail for step in steps] == [
+        "SEARCH hedgerow_events USING INDEX hedgerow_decisions (journal=? AND decision=?)"
+    ]
 
 
 def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
@@ -332,18 +395,19 @@ while True:
     print(f"told {{j}}", flush=True)
     j += 1
 """
-    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert worker.stdout is not None
     answers = []
-    for line in worker.stdout:
-        answers.append(line.strip())
-        if line.startswith("told 20"):
-            break
-    worker.kill()
-    answers += [line.strip() for line in worker.stdout]
-    worker.wait()
-    worker.stdout.close()
-    with Journal.open(url, name) as journal:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as worker:
+        watchdog = threading.Timer(SECONDS, worker.kill)  # whatever it waits for
+        watchdog.start()
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            answers.append(line.strip())
+            if line.startswith("told 20"):
+                break
+        worker.kill()
+        answers += [line.strip() for line in worker.stdout]
+        watchdog.cancel()
+    with Journal.open(url, name, wait=SECONDS) as journal:
         for answer in answers:
             word, number = answer.split()
             status = journal.decision(f"day {number}").status

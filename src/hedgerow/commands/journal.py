@@ -5,7 +5,7 @@ hedgerow journal show sqlite:///site.db chargers                where it stands
 hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed
 hedgerow journal verify sqlite:///site.db chargers              the chain of hashes, and replay with the same bits
 hedgerow journal export sqlite:///site.db chargers days.parquet a log that learners absorb
-hedgerow journal page sqlite:///site.db chargers --out page.html
+hedgerow report sqlite:///site.db chargers                      its page, written by `run.report`
 hedgerow journal fork sqlite:///site.db chargers other --threshold unserved=0.12
 """
 
@@ -110,21 +110,6 @@ def export(
 
 
 @app.command(cls=PlainCommand)
-def page(
-    url: Url,
-    name: Name,
-    out: Annotated[Path, typer.Option("--out", help="The file.")] = Path("journal.html"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if there is one.")] = False,
-) -> None:
-    """Write the page of a journal from its database, while a service runs or after it has ended."""
-    from hedgerow.serve.page import stored_page
-    from hedgerow.storage import atomic
-
-    atomic.save(out, stored_page(url, name).encode(), overwrite=overwrite)
-    say(out)
-
-
-@app.command(cls=PlainCommand)
 def fork(
     url: Url,
     name: Name,
@@ -163,6 +148,9 @@ def serve(
     group_commit: Annotated[
         bool, typer.Option("--group-commit/--no-group-commit", help="Calls that come together share a commit.")
     ] = True,
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="Wait so long for another process to end that serves it: 30d.")
+    ] = "",
 ) -> None:
     """Serve the decisions of a journal over HTTP, until it is stopped.
 
@@ -174,8 +162,8 @@ def serve(
     from hedgerow.journal.journal import Journal
     from hedgerow.serve.app import make_app, run
 
-    run(make_app(Journal.open(url, name, durability=durability), token=token, group_commit=group_commit),
-        host, port)  # fmt: skip
+    journal = Journal.open(url, name, durability=durability, wait=wait or 0.0)
+    run(make_app(journal, token=token, group_commit=group_commit), host, port)
 
 
 def _is_loopback(host: str) -> bool:

@@ -149,8 +149,13 @@ def demo(
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="Results of `hedgerow run`.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The page; inside the directory by default.")] = None,
+    directory: Annotated[
+        str, typer.Argument(metavar="DIRECTORY|URL", help="Results of `hedgerow run`, or the database of a journal.")
+    ],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The name of the journal.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page; inside the directory, or journal.html, by default.")
+    ] = None,
     figures: Annotated[
         Path | None,
         typer.Option("--figures", help="Also draw every figure into this folder (needs hedgerow[figures])."),
@@ -168,20 +173,34 @@ def report(
     title: Annotated[bool, typer.Option("--title", help="Print the titles of the figures.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the page of a directory of results.
+    """Write the page of a directory of results, or of the journal of a live learner (URL NAME).
 
-    It is one HTML file that needs no network. With --figures, the figures are also drawn into files.
+    It is one HTML file that needs no network. With --figures, the figures are also drawn into files. A journal is only
+    read, so that its service may run meanwhile.
     """
+    if ("://" in directory) != (name is not None):
+        raise typer.BadParameter("a journal has an address and a name: hedgerow report sqlite:///site.db chargers")
     wanted = {"width_mm": width, "height_mm": height, "font": font, "font_size": font_size, "title": title or None}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if figures is None and (given or formats):
         raise typer.BadParameter(
             "formats, sizes, fonts and titles are those of the figures: name a folder by --figures"
         )
+    if name is not None:
+        from hedgerow.serve.page import stored_page
+        from hedgerow.storage import atomic
+
+        if figures is not None:
+            raise typer.BadParameter("the page of a journal has no figures to be drawn into files")
+        page = out or Path("journal.html")
+        atomic.save(page, stored_page(directory, name).encode(), overwrite=True)
+        if not quiet:
+            say(page)
+        return
     from hedgerow import results
     from hedgerow.report.page import report
 
-    found = results.open(directory)
+    found = results.open(Path(directory))
     written = [report(found, out)]
     if figures is not None:
         from hedgerow.report.export import write_figures

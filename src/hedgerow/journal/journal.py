@@ -28,6 +28,7 @@ from hedgerow.checks import real_number, short_repr, type_name
 from hedgerow.display import text
 from hedgerow.errors import ConflictError, HedgerowError, InvalidInput, JournalError
 from hedgerow.importers.logs import Log
+from hedgerow.journal.drift import drift
 from hedgerow.journal.events import ENDS, Event, chained, plain
 from hedgerow.journal.replay import GIVEN_UP, Live, Sums, packed_log
 from hedgerow.journal.storage import Durability, Store, checked_name
@@ -165,23 +166,26 @@ class Journal:
 
     @classmethod
     def open(
-        cls, url: str, name: str, *, durability: Durability = "full", clock: Callable[[], float] = time.monotonic
-    ) -> Self:
+        cls, url: str, name: str, *, durability: Durability = "full", wait: str | float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:  # fmt: skip
         """Go on with a journal; the state is computed from its last snapshot and the events after it.
 
         Args:
             url: The address of the database.
             name: What the journal is called.
             durability: As in `create`.
+            wait: How long to wait for another process to end that has the journal open, as in `deadline`; 0 does not.
             clock: Seconds; for tests.
 
         Raises:
             InvalidInput: If there is no such journal.
-            JournalError: If another process has it open, or if replay gives something else than was recorded.
+            JournalError: If another process still has it open, or if replay gives something else than was recorded.
         """
+        patience = seconds(wait) if wait else None
         store = Store(url, name, durability=durability)
         try:
-            store.open()
+            store.open(patience or 0.0)
             journal = cls(store, clock)
             with journal.batch():
                 live = journal._here
@@ -215,7 +219,7 @@ class Journal:
                 if known.content.get("group") != group:
                     raise InvalidInput(f"the decision {key!r} was asked for with the group {known.content['group']!r}")
                 return known
-            content = self._do(self._here.ask, key, group, self.service_time)
+            content = self._do(self._here.ask, key, group)
             self._write("ask", key, content)
             found = self._known(key)
         assert found is not None
@@ -565,15 +569,16 @@ def status_of(live: Live, name: str, clock: float, deadline: float | None) -> di
     learner, sums, view = live.learner, live.sums, live.learner.view
     told, names = max(1, sums.told), view.constraint_names
     oldest = min((at for _, at in live.waiting.values()), default=clock)
+    thresholds, history = dict(zip(names, view.thresholds.tolist(), strict=True)), _history(sums, names)
     return {
         "journal": name, "learner": learner.title, "version": live.version, "events": dict(live.kinds),
         "last_event": live.number, "hash": live.hash, "asked": sums.asked, "told": sums.told,
         "learnt": learner.episode, "open": learner.num_open, "waiting": learner.num_waiting,
         "oldest_open_seconds": clock - oldest, "deadline_seconds": deadline, "service_seconds": clock,
         "share_left_to_baseline": 1.0 - sums.own / max(1, sums.asked), "mean_loss": sums.loss / told,
-        "thresholds": dict(zip(names, view.thresholds.tolist(), strict=True)),
+        "thresholds": thresholds, "drift": drift(history, thresholds),
         "mean_costs": dict(zip(names, (each / told for each in sums.costs), strict=True)),
-        "branches": sums.branches, "history": _history(sums, names), "ledger": learner.guarantees().to_dict(),
+        "branches": sums.branches, "history": history, "ledger": learner.guarantees().to_dict(),
     }  # fmt: skip
 
 

@@ -82,10 +82,10 @@ class Live:
 
     # What calls do
 
-    def ask(self, decision: str, group: str | None, clock: float) -> dict[str, Any]:
+    def ask(self, decision: str, group: str | None) -> dict[str, Any]:
         """Make the plan of a decision; what is recorded of it."""
         plan = self.learner.plan(group=group)
-        self.waiting[decision] = plan, clock
+        self.waiting[decision] = plan, self.clock
         self.sums.asked += 1
         self.sums.own += 1.0 - plan.mixing_weight
         return recorded(plan, self.learner.episode)
@@ -135,7 +135,7 @@ class Live:
     def _redo(self, event: Event, content: dict[str, Any]) -> None:
         decision = event.decision or ""
         if event.kind == "ask":
-            if self.ask(decision, content.get("group"), event.clock) != content:
+            if self.ask(decision, content.get("group")) != content:
                 raise JournalError(f"event {event.number}: the decision {decision!r} is not the recorded one")
         elif event.kind == "tell":
             self.tell(decision, Episode.from_dict(self.learner.view, content))
@@ -156,6 +156,8 @@ class Live:
         """Note that an event is the last one."""
         self.number, self.hash, self.clock = event.number, event.hash, event.clock
         self.kinds[event.kind] += 1
+        if event.kind == "ask":  # its deadline runs from the time that was recorded, here as in replay
+            self.waiting[event.decision or ""] = self.waiting[event.decision or ""][0], event.clock
 
     def log(self, digest: str, with_costs: bool) -> Log:
         """A log that the journal keeps."""

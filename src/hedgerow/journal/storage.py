@@ -2,14 +2,16 @@
 
 One process at a time writes to a journal; others may read it meanwhile. The lock of the writer ends with its process,
 so that another one can go on: on SQLite it is a transaction on a small file beside the database, on PostgreSQL an
-advisory lock of the writer's connection. On SQLite the database is in WAL mode; `durability="full"` waits for the disk
-at every commit, "normal" may lose the last commits when the power fails, never when a process dies.
+advisory lock of the writer's connection, which the server notices to be dead at once if the process was killed, and
+after half a minute if its machine vanished. On SQLite the database is in WAL mode; `durability="full"` waits for the
+disk at every commit, "normal" may lose the last commits when the power fails, never when a process dies.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +32,17 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 CHUNK = 2_000
 """Events that are fetched at once"""
+LOOK_EVERY = 0.05
+"""Seconds between two looks at a lock that another process holds"""
+_KEEPALIVES = {"idle": 10, "interval": 5, "count": 4}
+"""Both sides of a connection to PostgreSQL take it for dead after 30 s without an answer"""
+POSTGRESQL_OPTIONS = {
+    "connect_timeout": 10,
+    **{f"keepalives_{name}": value for name, value in _KEEPALIVES.items()},
+    "options": " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _KEEPALIVES.items())
+    + " -c lock_timeout=10s",
+}
+"""Unless the address of the database says otherwise; with these nothing waits for ever"""
 Durability = Literal["full", "normal"]
 _METADATA = sa.MetaData()
 _WHOLE = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -69,6 +82,12 @@ LOGS = sa.Table(
     sa.Column("digest", sa.String(64), primary_key=True),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
+_COLUMNS = [EVENTS.c[name] for name in Event._fields]
+_ADD_EVENT = sa.insert(EVENTS)  # the statements of every call are made once: to make them takes longer than to run them
+OF_DECISION = sa.select(*_COLUMNS).where(
+    EVENTS.c.journal == sa.bindparam("journal"), EVENTS.c.decision == sa.bindparam("decision")
+)
+"""Without an order: for that of the numbers SQLite would go through the whole journal, by its primary key"""
 
 
 class Store:
@@ -103,8 +122,8 @@ class Store:
             self.add_snapshot(0, meta, learner)
         self._take_lock()
 
-    def open(self) -> None:
-        """Find the journal, and take its lock if this process is to write."""
+    def open(self, wait: float = 0.0) -> None:
+        """Find the journal, and take its lock if this process is to write, for which it waits so many seconds."""
         database = self.engine.url.database
         if self.engine.dialect.name == "sqlite" and not Path(str(database)).is_file():  # which SQLite would make
             raise InvalidInput(f"there is no database {database}; Journal.create makes one")
@@ -119,27 +138,38 @@ class Store:
             )
         self.journal, self.settings = int(found.journal), str(found.settings)
         if self._writes:
-            self._take_lock()
+            self._take_lock(wait)
 
     def _find(self) -> Any:
         return self.connection.execute(sa.select(JOURNALS).where(JOURNALS.c.name == self.name)).one_or_none()
 
-    def _take_lock(self) -> None:
-        if self.engine.dialect.name == "sqlite":
+    def _take_lock(self, wait: float = 0.0) -> None:
+        until = time.monotonic() + wait
+        while not self._try_lock():
+            left = until - time.monotonic()
+            if left <= 0.0:
+                self.close()
+                raise JournalError(f"another process writes to the journal {self.name!r}; one does at a time")
+            time.sleep(min(LOOK_EVERY, left))
+
+    def _try_lock(self) -> bool:
+        if self.engine.dialect.name != "sqlite":
+            with self.transaction():
+                return bool(self.connection.scalar(sa.select(sa.func.pg_try_advisory_lock(self._key))))
+        if self._lock is None:
             path = f"{self.engine.url.database}.{self.journal}.lock"
             self._lock = sqlite3.connect(path, isolation_level=None, timeout=0.0, check_same_thread=False)
-            try:
-                self._lock.execute("BEGIN EXCLUSIVE")
-                taken = True
-            except sqlite3.OperationalError:
-                taken = False
-        else:
-            key = int.from_bytes(hashlib.sha256(f"hedgerow {self.name}".encode()).digest()[:8], "big", signed=True)
-            with self.transaction():
-                taken = bool(self.connection.scalar(sa.select(sa.func.pg_try_advisory_lock(key))))
-        if not taken:
-            self.close()
-            raise JournalError(f"another process writes to the journal {self.name!r}; one does at a time")
+        try:
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+    @property
+    def _key(self) -> int:
+        """The number of the advisory lock on PostgreSQL."""
+        digest = hashlib.sha256(f"hedgerow {self.name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -186,13 +216,12 @@ class Store:
 
     def append(self, event: Event) -> None:
         """Insert an event."""
-        self.connection.execute(sa.insert(EVENTS).values(journal=self.journal, **event._asdict()))
+        self.connection.execute(_ADD_EVENT, {"journal": self.journal, **event._asdict()})
 
     def events(self, after: int = 0, kinds: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events after the one of this number, in their order."""
-        columns = [EVENTS.c[name] for name in Event._fields]
         while True:
-            wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.number > after)
+            wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.number > after)
             if kinds:
                 wanted = wanted.where(EVENTS.c.kind.in_(kinds))
             found = self.connection.execute(wanted.order_by(EVENTS.c.number).limit(CHUNK)).all()
@@ -208,14 +237,12 @@ class Store:
 
     def of_decision(self, decision: str) -> list[Event]:
         """The events of one decision, in their order."""
-        columns = [EVENTS.c[name] for name in Event._fields]
-        wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.decision == decision)
-        return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number))]
+        wanted = {"journal": self.journal, "decision": decision}
+        return sorted(Event(*row) for row in self.connection.execute(OF_DECISION, wanted))
 
     def newest(self, kind: str, count: int) -> list[Event]:
         """The last events of a kind, the newest first."""
-        columns = [EVENTS.c[name] for name in Event._fields]
-        wanted = sa.select(*columns).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
+        wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
         return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number.desc()).limit(count))]
 
     def add_snapshot(self, number: int, meta: str, learner: bytes) -> None:
@@ -229,10 +256,14 @@ class Store:
         wanted = sa.select(number, SNAPSHOTS.c.meta, SNAPSHOTS.c.learner).where(SNAPSHOTS.c.journal == self.journal)
         return self.connection.execute(wanted.order_by(number if first else number.desc()).limit(1)).one()
 
+    def snapshot_numbers(self) -> set[int]:
+        """The numbers of the events after which there is a snapshot."""
+        return set(self.connection.scalars(sa.select(SNAPSHOTS.c.number).where(SNAPSHOTS.c.journal == self.journal)))
+
     def snapshot_at(self, number: int) -> Any:
-        """The snapshot after the event of this number, or None."""
+        """The snapshot after the event of this number."""
         wanted = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.journal == self.journal, SNAPSHOTS.c.number == number)
-        return self.connection.execute(wanted).one_or_none()
+        return self.connection.execute(wanted).one()
 
     def add_log(self, digest: str, content: bytes) -> None:
         """Keep the content of a log, once."""
@@ -249,6 +280,9 @@ class Store:
         """Give the lock back."""
         if self._connection is not None:
             with suppress(Exception):
+                if self._writes and self.engine.dialect.name != "sqlite":  # at once, not when the server sees the end
+                    self._connection.rollback()
+                    self._connection.execute(sa.select(sa.func.pg_advisory_unlock(self._key)))
                 self._connection.close()
             self._connection = None
         self.engine.dispose()
@@ -284,7 +318,8 @@ def make_engine(url: str, durability: str) -> Engine:
         if "+" not in parsed.drivername:
             parsed = parsed.set(drivername="postgresql+psycopg")
         try:
-            engine = sa.create_engine(parsed)
+            chosen = {name: value for name, value in POSTGRESQL_OPTIONS.items() if name not in parsed.query}
+            engine = sa.create_engine(parsed, connect_args=chosen)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "PostgreSQL needs psycopg: pip install 'hedgerow[journal]' 'psycopg[binary]'"

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from hedgerow.display.screen import say
 from hedgerow.errors import HedgerowError, JournalError
 from hedgerow.journal.journal import Journal, UnknownDecisionError
 from hedgerow.serve.page import live_page, prometheus
@@ -38,6 +39,10 @@ MOST_BYTES = 1_000_000
 """Of the body of a request"""
 SECONDS = 10.0
 """In which the body of a request has to arrive"""
+PATIENCE = 30.0
+"""Seconds in which a call has to be carried out; whoever asked has played the baseline by then"""
+MOST_CONNECTIONS = 1000
+"""At a time; requests on further ones are answered with 503"""
 EXPIRE_EVERY = 1.0
 """Seconds between two looks for decisions whose deadline has passed"""
 
@@ -124,7 +129,7 @@ async def _expire(writer: Writer) -> None:
         await asyncio.sleep(EXPIRE_EVERY)
         try:
             await asyncio.wrap_future(writer.submit(lambda journal: journal.expire()))
-        except HedgerowError:
+        except Exception:
             continue  # the next call says so to its client
 
 
@@ -171,7 +176,9 @@ def _getting(writer: Writer, act: Callable[[Journal, Request], Any]) -> Callable
 
 async def _answered(writer: Writer, call: Callable[[Journal], Any]) -> Response:
     try:
-        found = await asyncio.wrap_future(writer.submit(call))
+        found = await asyncio.wait_for(asyncio.wrap_future(writer.submit(call)), PATIENCE)
+    except TimeoutError:
+        return _refusal(503, f"no answer within {PATIENCE:g} s. Play the baseline")
     except JournalError as error:
         return _refusal(503, f"{error}. Play the baseline")
     except UnknownDecisionError as error:
@@ -273,10 +280,29 @@ def openapi() -> dict[str, Any]:
 
 
 def run(app: Any, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C; calls that were taken are answered before the end."""
-    import uvicorn
+    """Serve until SIGTERM or Ctrl-C; calls that were taken are answered before the end. Says where it listens."""
+    server = make_server(app, host, port)
+    listening = server.config.bind_socket()
+    listening.listen(MOST_CONNECTIONS)  # whoever reads the address may come at once
+    say(f"serving on http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
+    server.run(sockets=[listening])
 
-    uvicorn.run(
-        app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=30,
-        limit_concurrency=1000, timeout_graceful_shutdown=20, lifespan="on",
+
+def make_server(app: Any, host: str = "127.0.0.1", port: int = 0, *, patience: int = 20) -> Any:
+    """A uvicorn server with limits for everything: connections, their silence, and `patience` seconds for its end."""
+    import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        """Ends connections that send no request; uvicorn itself would keep them for ever."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(SECONDS, lambda: self.cycle is None and transport.abort())
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app, host=host, port=port, http=Prompt, log_level="warning", access_log=False, timeout_keep_alive=30,
+            limit_concurrency=MOST_CONNECTIONS, timeout_graceful_shutdown=patience, lifespan="on",
+        )
     )  # fmt: skip

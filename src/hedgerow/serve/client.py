@@ -11,8 +11,9 @@ is then told as overridden from its first step, or the decision expires, and cou
 from __future__ import annotations
 
 import json
+from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -67,7 +68,7 @@ class Client:
         except HTTPError as error:
             kind = ConflictError if error.code == 409 else JournalError if error.code >= 500 else InvalidInput
             raise kind(_words(error)) from None
-        except (URLError, TimeoutError, OSError) as error:
+        except (OSError, HTTPException, ValueError) as error:  # a killed service may have sent half of its answer
             raise JournalError(f"no answer from {self.url}: {error}. Play the baseline") from error
 
 

@@ -1,11 +1,12 @@
 """The page of a live journal, and its numbers for Prometheus.
 
-The page is made by the service on every request, needs no script and refreshes itself. `hedgerow journal page` writes
-the same page from the database, while the service runs or after it has ended.
+The page is made by the service on every request; a script of a few lines fetches it again, and nothing is lost without
+it. `hedgerow report URL NAME` writes the same page from the database, while the service runs or after it has ended.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from hedgerow.serve.writer import Writer
 
 WIDTH, HEIGHT = 640.0, 120.0
+LATEST = 12
+"""Decisions on the page"""
+WARNINGS = {
+    "above its limit": "the last {outcomes} outcomes cost {recent:.3g} on average, above the limit. The law of the "
+    "costs may have changed.",
+    "changed": "the last {outcomes} outcomes cost {recent:.3g} on average, those before {before:.3g}. The law of the "
+    "costs may have changed.",
+}
 
 
 @cache
@@ -34,9 +43,13 @@ def live_page(status: Mapping[str, Any], latest: Sequence[Mapping[str, Any]], *,
     rows = [_limit(name, status) for name in status["thresholds"]]
     lines = [_line(status["history"], "baseline", 1.0)]
     lines += [_line(status["history"], name, limit) for name, limit in status["thresholds"].items()]
+    warnings = [(name, WARNINGS[found["warning"]].format(**found))
+                for name, found in status["drift"].items() if found["warning"]]  # fmt: skip
     return _template().render(
-        status=status, rows=rows, latest=latest, refresh=refresh, verdict=verdict(status),
-        lines=lines, width=WIDTH, height=HEIGHT,
+        status=status, rows=rows, latest=latest[:LATEST], refresh=refresh, verdict=verdict(status), lines=lines,
+        width=WIDTH, height=HEIGHT, warnings=warnings, tiles=_tiles(status, rows),
+        per_block=int(status["history"][0]["told"]) if status["history"] else 0,
+        oldest=span(status["oldest_open_seconds"]), deadline=span(status["deadline_seconds"] or 0.0),
     )  # fmt: skip
 
 
@@ -44,7 +57,7 @@ def stored_page(url: str, name: str) -> str:
     """The page of a journal, from the database alone."""
     with audit.reading(url, name) as store:
         live = audit.current(store)
-        latest = [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", 20)]
+        latest = [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", LATEST)]
         status = status_of(live, name, live.clock, audit.deadline_of(store.settings))
     return live_page(status, latest, refresh=0)
 
@@ -64,10 +77,40 @@ def verdict(status: Mapping[str, Any]) -> str:
             f" The learner's own episodes lost {per_own:.4g} on average, those of the baseline {per_base:.4g}: "
             f"{abs(change):.1%} {side}."
         )
+    if status["waiting"] > status["learnt"]:
+        words += f" {status['waiting']} outcomes are not learnt yet: they wait for that of an earlier decision."
     above = [name for name, mean in status["mean_costs"].items() if mean > status["thresholds"][name]]
     if above:
         return f"{words} The mean cost is above its limit for {', '.join(above)}."
     return f"{words} All mean costs are below their limits."
+
+
+def saved(status: Mapping[str, Any]) -> float | None:
+    """The share of the baseline's loss that was saved, by the outcomes of its own episodes; None if it had none."""
+    base = status["branches"].get("baseline", {})
+    if not base.get("told") or base["loss"] <= 0.0:
+        return None
+    return float(1.0 - status["mean_loss"] / (base["loss"] / base["told"]))
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest unit: 36 h."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _tiles(status: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    share, events = saved(status), status["events"]
+    highest = max(rows, key=lambda row: row["share"], default=None)
+    return [
+        ("saved so far, estimated", "-" if share is None or not status["told"] else f"{share:.1%}"),
+        ("highest cost, of its limit", "-" if highest is None or not status["told"] else f"{highest['share']:.0%}"),
+        ("left to the baseline", f"{status['share_left_to_baseline']:.0%}" if status["asked"] else "-"),
+        ("open", f"{status['open']:,}"), ("learnt", f"{status['learnt']:,}"),
+        ("expired or late", f"{events.get('expire', 0) + events.get('late', 0):,}"),
+    ]  # fmt: skip
 
 
 def _limit(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,10 +153,13 @@ def prometheus(status: Mapping[str, Any], writer: Writer | None = None) -> str:
         add(name, "gauge", "Limits of costs." if name == "thresholds" else "Mean costs of whole episodes.", values)
     void = {f',promise="{_escaped(p["name"])}"': float(p["holds"]) for p in status["ledger"]["promises"]}
     add("promise_holds", "gauge", "1 while the ledger says that a promise holds.", void)
+    drifting = {f',constraint="{_escaped(k)}"': float(bool(v["warning"])) for k, v in status["drift"].items()}
+    add("drift_warning", "gauge", "1 while the last outcomes cost more than allowed, or than before.", drifting)
     if writer is not None:
         add("commits_total", "counter", "Commits.", {"": writer.commits})
         add("calls_total", "counter", "Calls carried out.", {"": writer.calls})
         add("calls_waiting", "gauge", "Calls that wait.", {"": writer.waiting})
+        add("cpu_seconds_total", "counter", "Processor time of the service.", {"": time.process_time()})
     return "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,8 @@ MOST_CALLS = 256
 """In one commit"""
 MOST_WAITING = 4096
 """Calls beyond these are refused, so that memory stays bounded"""
+PATIENCE = 30.0
+"""Seconds for which `stop` waits for a database that does not answer"""
 Call = Callable[[Journal], Any]
 
 
@@ -51,17 +53,20 @@ class Writer:
         rehearse(journal.learner)
         self.commits = self.calls = self.failures = 0
         self._most = MOST_CALLS if group else 1
-        self._calls: queue.Queue[tuple[Call, Future[Any]] | None] = queue.Queue(MOST_WAITING)
+        self._calls: queue.Queue[tuple[Call, Future[Any]] | None] = queue.Queue()
+        self._door, self._stopped = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, name="hedgerow journal", daemon=True)
         self._thread.start()
 
     def submit(self, call: Call) -> Future[Any]:
-        """Ask for a call; its answer comes after its commit."""
+        """Ask for a call; its answer comes after its commit. One that is cancelled before it begins is left out."""
         future: Future[Any] = Future()
-        try:
-            self._calls.put_nowait((call, future))
-        except queue.Full:
-            raise JournalError(f"{MOST_WAITING} calls wait already; play the baseline, or try again later") from None
+        with self._door:
+            if self._stopped:
+                raise JournalError("the service has stopped")
+            if self._calls.qsize() >= MOST_WAITING:
+                raise JournalError(f"{MOST_WAITING} calls wait already; try again later")
+            self._calls.put((call, future))
         return future
 
     @property
@@ -71,8 +76,13 @@ class Writer:
 
     def stop(self) -> None:
         """Finish what was asked for, and close the journal."""
-        self._calls.put(None)
-        self._thread.join()
+        with self._door:  # nothing comes after the end, so that nobody waits for an answer that will not come
+            if not self._stopped:
+                self._calls.put(None)
+            self._stopped = True
+        self._thread.join(PATIENCE)
+        if self._thread.is_alive():
+            raise JournalError(f"the journal did not finish within {PATIENCE:g} s; what was answered is recorded")
         self.journal.close()
 
     def _work(self) -> None:
@@ -92,9 +102,12 @@ class Writer:
                 return
 
     def _carry_out(self, taken: list[tuple[Call, Future[Any]]]) -> None:
+        taken = [each for each in taken if each[1].set_running_or_notify_cancel()]
+        if not taken:
+            return
         try:
             answers = self._together([call for call, _ in taken])
-        except Exception:  # one of them, or the database: each for itself then, so that only the guilty ones fail
+        except BaseException:  # one of them, or the database: each for itself then, so that only the guilty ones fail
             answers = [self._alone(call) for call, _ in taken]
         for (_, future), answer in zip(taken, answers, strict=True):
             self.calls += 1
@@ -121,7 +134,7 @@ class Writer:
     def _alone(self, call: Call) -> Any:
         try:
             answer = call(self.journal)
-        except Exception as error:
+        except BaseException as error:  # the thread goes on: others wait for its answers
             return error
         self.commits += 1
         return answer
