@@ -140,8 +140,51 @@ def test_a_decision_expires_in_service_time_and_learning_goes_on(url: str, name:
         journal.ask("next")
         assert journal.decision("lost").status == "expired"
         assert journal.status()["learnt"] == 2
-        assert journal.tell("lost", *outcome(decision, 2)) == "late"
+        late = outcome(journal.decision("lost"), 2)
+        assert journal.tell("lost", *late) == "resolved"
+        assert journal.learner.logged["unknown"] == 1  # behind the open decision
+        assert journal.decision("lost").status == "resolved"
+        assert journal.tell("lost", *late) == "repeated"
+        with pytest.raises(ConflictError):
+            journal.tell("lost", late[0], [0.0, 0.0], late[2])
+        journal.tell("next", *outcome(journal.decision("next"), 3))
+        assert journal.learner.logged["unknown"] == 0
+        assert len(audit.exported(url, name)) == 3
     assert audit.verify(url, name).problem == ""
+
+
+def test_an_outcome_that_cannot_be_learnt_any_more_is_late(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        cut, day = journal.ask("cut"), journal.ask("monday", group="monday")
+        journal.abandon("cut", "a power cut", independent=True)
+        journal.abandon("monday", "lost")
+        journal.close_group("monday")
+        before = journal.learner.state()
+        for decision in (cut, day):
+            assert journal.tell(decision.id, *outcome(decision, 1)) == "late"
+        after = journal.learner.state()
+        assert all(np.array_equal(before[key], after[key]) for key in before)
+        assert journal.status()["events"]["late"] == 2
+    assert audit.verify(url, name).problem == ""
+
+
+def test_snapshots_hold_what_resolves_an_unknown(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 4)
+    with make(url, name) as journal:
+        lost = [journal.ask(f"lost {j}") for j in range(3)]
+        for decision in lost:
+            journal.abandon(decision.id, "charger off")
+        waits = journal.ask("waits")
+        assert journal.tell("lost 0", *outcome(lost[0], 0)) == "resolved"
+        play(journal, 0, 3)
+    with Journal.open(url, name) as journal:
+        assert journal.tell("lost 2", *outcome(lost[2], 2)) == "resolved"
+        journal.tell("waits", *outcome(waits, 9))
+        play(journal, 3, 6)
+        assert journal.learner.logged["unknown"] == 1
+        assert journal.learner.unresolved == (1,)
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots > 2) == ("", True)
 
 
 def test_a_call_that_is_refused_changes_nothing(url: str, name: str) -> None:
