@@ -322,6 +322,39 @@ def test_an_outcome_that_breaks_the_learner_counts_as_unknown(
     assert audit.verify(url, name).problem == ""
 
 
+@pytest.mark.parametrize("kind", [hr.BOPS, hr.COPS])
+def test_budgets_and_pools_with_several_open_decisions_are_replayed(
+    url: str, name: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 25)
+    policy = hr.SafePolicy(hr.Policy(VIEW, np.full((3, 2), 0.5)), costs=[0.4, 0.6])
+    learner = kind(VIEW, episodes=2000, baseline=policy, seed=3)
+    learner.max_open = 6
+    rng, waiting = np.random.default_rng(0), list[Any]()
+    with Journal.create(url, name, learner) as journal:
+        for j in range(60):
+            waiting.append(journal.ask(f"day {j}"))
+            if j == 20:
+                journal.change(by="management", why="complaints", thresholds={"delay": 0.7})
+            if j == 40:
+                journal.abandon(waiting.pop(0).id, "charger off")
+            while len(waiting) > 3:
+                decision = waiting.pop(int(rng.integers(len(waiting))))
+                journal.tell(decision.id, *outcome(decision, j))
+        assert {journal.decision(f"day {j}").content["branch"] for j in range(60)} == {"own", "baseline"}
+        state, told = journal.learner.state(), waiting[0]
+    with Journal.open(url, name) as journal:
+        again = journal.learner.state()
+        assert state.keys() == again.keys()
+        assert all(np.array_equal(state[key], again[key]) for key in state)
+        journal.tell(told.id, *outcome(told, 99))
+        assert journal.status()["open"] == 2
+        promise = "budget" if kind is hr.BOPS else "safety"
+        assert journal.learner.guarantees()[promise].holds
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots > 2) == ("", True)
+
+
 def test_calls_in_a_batch_share_a_commit_or_are_all_undone(url: str, name: str) -> None:
     with make(url, name) as journal:
         with journal.batch():

@@ -216,8 +216,9 @@ class Journal:
                 if known.content.get("group") != group:
                     raise InvalidInput(f"the decision {key!r} was asked for with the group {known.content['group']!r}")
                 return known
-            content = self._do(self._here.ask, key, group, self.service_time)
-            self._write("ask", key, content)
+            clock = self.service_time
+            content = self._do(self._here.ask, key, group, clock)
+            self._write("ask", key, content, clock)  # a snapshot has the time of the event, as replay does
             found = self._known(key)
         assert found is not None
         return found
@@ -507,11 +508,12 @@ class Journal:
         self._live, self._kept = live, number
         self._begun, self._since = live.clock, self._clock()
 
-    def _write(self, kind: str, decision: str | None, content: Mapping[str, Any]) -> None:
+    def _write(self, kind: str, decision: str | None, content: Mapping[str, Any], clock: float | None = None) -> None:
         live = self._live
         assert live is not None
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        event = chained(live.hash, live.number + 1, kind, decision, at, self.service_time, plain(content))
+        clock = self.service_time if clock is None else clock
+        event = chained(live.hash, live.number + 1, kind, decision, at, clock, plain(content))
         self._store.append(event)
         live.passed(event)
 

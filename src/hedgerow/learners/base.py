@@ -66,6 +66,7 @@ from hedgerow.learners.open_plans import (
     OpenPlan,
     OpenPlans,
     check_room,
+    enqueue,
     fold,
     queue_up,
     resolve,
@@ -287,7 +288,7 @@ class BaseLearner(metaclass=_LearnerType):
         if group is not None:
             plan = replace(plan, group=group)
         if group is not None or self.queue.entries:
-            self.queue.add(plan, self.progress.branch)
+            enqueue(self, plan)
         return plan
 
     @abstractmethod
@@ -490,6 +491,15 @@ class BaseLearner(metaclass=_LearnerType):
         nothing = np.zeros(self.layout.num_rows)
         for entry in fresh:
             entry.u = nothing
+
+    def _follow_queue(self) -> None:
+        """Take notice of plans that were put into the queue, or left it."""
+        return
+
+    _num_members: int = 0
+    """How many policies beside its own and its baselines a plan may name by number."""
+    _pool_drawn: int = 0
+    """1 if the coin of the last plan fell on these."""
 
     def _take_in(self, log: Any) -> None:
         """Learn from a log that waited for the outcomes of open plans."""

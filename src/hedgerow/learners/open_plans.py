@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from hedgerow.checks import FloatArray, float_array, frozen, short_repr, whole_number, within
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.logs import Log
-from hedgerow.learners.api import NumberedPlan, PlanMaker, check_open
+from hedgerow.learners.api import BASELINE, OWN, NumberedPlan, PlanMaker, check_open
 from hedgerow.learners.guarantees import Ledger
 from hedgerow.learners.kernels import no_baseline
 from hedgerow.model.episode import Episode
@@ -80,14 +80,24 @@ class OpenPlan:
     """(num_rows,): upper occupancy bounds of the plan, once something was learnt after it was made; else None"""
     outcome: Episode | None = None
     """What happened, as soon as it is known"""
+    drawn: int = 0
+    """1 if the coin fell on the pool of C-OPS"""
+    tilt: FloatArray | None = None
+    """(num_rows,): for C-OPS, kept with `u`: see `tilt_of` of `ops/pool.py`"""
 
     @property
     def own(self) -> Policy:
         """The learner's policy of that time."""
-        mixture = self.plan.mixture
-        own = mixture.parts[-1][1] if isinstance(mixture, Mixture) else mixture
-        assert isinstance(own, Policy)
+        own = self.plan.mixture
+        while isinstance(own, Mixture):  # a pool stands before the mixture with the baseline
+            own = own.parts[-1][1]
         return own
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pool was part of the plan."""
+        mixture = self.plan.mixture
+        return isinstance(mixture, Mixture) and isinstance(mixture.parts[-1][1], Mixture)
 
     @property
     def played(self) -> FloatArray:
@@ -256,16 +266,24 @@ class OpenPlans:
             return {}
         policies: dict[int, FloatArray] = {}
         bounds: dict[int, FloatArray] = {}
+        tilts: dict[int, FloatArray] = {}
         for entry in self.entries:
             if entry.u is not None:
                 policies.setdefault(id(entry.own.probabilities), entry.own.probabilities)
                 bounds.setdefault(id(entry.u), entry.u)
-        places = {key: place for arrays in (policies, bounds) for place, key in enumerate(arrays)}
+            if entry.tilt is not None:
+                tilts.setdefault(id(entry.tilt), entry.tilt)
+            if entry.is_pooled:
+                for policy in (entry.plan.policy, *_leaves(entry.plan.mixture)):
+                    policies.setdefault(id(policy.probabilities), policy.probabilities)
+        places = {key: place for arrays in (policies, bounds, tilts) for place, key in enumerate(arrays)}
         described = [_described(entry, places) for entry in self.entries]
         late = [[before, _numbers_of(plan), outcome.to_dict()] for before, plan, outcome in self.late]
         told = {"logs": _logs_in_words(self.logs), "late": late, "lost": [_numbers_of(plan) for plan in self.lost]}
         text = json.dumps(facts | told | {"entries": described}, sort_keys=True)
         found = {PREFIX: np.array(text), f"{PREFIX}.policies": _stacked(policies), f"{PREFIX}.u": _stacked(bounds)}
+        if tilts:
+            found[f"{PREFIX}.tilt"] = _stacked(tilts)
         given_up = [*self.lost, *(plan for _, plan, _ in self.late)]
         if given_up:
             found[f"{PREFIX}.lost"] = np.packbits([plan.played > 0.0 for plan in given_up], axis=1)
@@ -291,7 +309,8 @@ class OpenPlans:
         if not arrays:
             return
         given = json.loads(str(arrays[PREFIX]))
-        policies, bounds = (_numbers(learner, arrays, name) for name in ("policies", "u"))
+        policies, bounds = (_numbers(learner, arrays, name, 0.0, 1.0 + 1e-9) for name in ("policies", "u"))
+        tilts = _numbers(learner, arrays, "tilt", -np.inf, np.inf) if f"{PREFIX}.tilt" in arrays else []
         for policy in policies:
             checked_policy(learner.layout, np.minimum(policy, 1.0))
         fresh = frozen(learner.own_policy)
@@ -300,7 +319,8 @@ class OpenPlans:
                 raise InvalidInput(f"open: the plan of episode {entry['episode']} stands in the place of {number}")
             u = None if entry["u"] is None else bounds[entry["u"]]
             own = fresh if entry["own"] is None else policies[entry["own"]]
-            self.entries.append(_entry(learner, entry, own, u))
+            self.entries.append(_entry(learner, entry, own, u, policies))
+            self.entries[-1].tilt = None if entry["tilt"] is None else tilts[entry["tilt"]]
         if self.entries and not (learner.progress.pending or learner.unfinished):
             raise InvalidInput("open: there are open plans, but none is pending")
         if f"{PREFIX}.slack" in arrays:
@@ -309,6 +329,7 @@ class OpenPlans:
         for j, (before, with_costs) in enumerate(given["logs"]):
             self.logs.append((int(before), unpacked(learner.view, arrays[f"{PREFIX}.log{j}"], bool(with_costs))))
         self._take_lost(learner, given, arrays)
+        learner._follow_queue()
 
     def _take_lost(self, learner: BaseLearner, given: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take the plans that were given up, and outcomes of theirs that wait."""
@@ -344,14 +365,39 @@ def _described(entry: OpenPlan, places: Mapping[int, int]) -> dict[str, Any]:
         "own": None if entry.u is None else places[id(entry.own.probabilities)],
         "u": None if entry.u is None else places[id(entry.u)],
         "outcome": None if entry.outcome is None else entry.outcome.to_dict(),
+        "drawn": entry.drawn, "tilt": None if entry.tilt is None else places[id(entry.tilt)],
+        "mixture": _tree(plan.mixture, places) if entry.is_pooled else None,
+        "policy": places[id(plan.policy.probabilities)] if entry.is_pooled else None,
     }  # fmt: skip
 
 
-def _entry(learner: BaseLearner, given: Mapping[str, Any], own: FloatArray, u: FloatArray | None) -> OpenPlan:
+def _leaves(mixture: Policy | Mixture) -> list[Policy]:
+    if isinstance(mixture, Policy):
+        return [mixture]
+    return [policy for _, part in mixture.parts for policy in _leaves(part)]
+
+
+def _tree(mixture: Policy | Mixture, places: Mapping[int, int]) -> Any:
+    """A mixture with the places of its policies."""
+    if isinstance(mixture, Policy):
+        return places[id(mixture.probabilities)]
+    return [[weight, _tree(part, places)] for weight, part in mixture.parts]
+
+
+def _grown(tree: Any, policies: list[Policy]) -> Policy | Mixture:
+    """The mixture of such a tree, checked."""
+    if isinstance(tree, list):
+        return Mixture(*((weight, _grown(part, policies)) for weight, part in tree))
+    return policies[whole_number("open: policy", tree, 0, len(policies) - 1)]
+
+
+def _entry(
+    learner: BaseLearner, given: Mapping[str, Any], own: FloatArray, u: FloatArray | None, policies: list[FloatArray]
+) -> OpenPlan:
     """An open plan from its description."""
     view = with_thresholds(learner.view, np.array(given["thresholds"], dtype=np.float64))
     baselines = learner.baselines if given["mixes"] else no_baseline(view)
-    branch = whole_number("open: branch", given["branch"], 0, len(baselines.policies))
+    branch = whole_number("open: branch", given["branch"], 0, len(baselines.policies) + learner._num_members)
     notes = {str(name): float(value) for name, value in given["notes"].items()}
     cost_bounds, own_bounds = (
         None if given[name] is None else frozen(np.array(given[name])) for name in ("cost_bounds", "own_bounds")
@@ -360,7 +406,13 @@ def _entry(learner: BaseLearner, given: Mapping[str, Any], own: FloatArray, u: F
     weight = within("open: mixing_weight", np.array(notes.get("mixing_weight", 0.0)), 0.0, 1.0).item()
     group = None if given["group"] is None else str(given["group"])
     plan = maker.plan(int(given["episode"]), own, weight, branch, notes, cost_bounds, own_bounds, group)
-    entry = OpenPlan(plan, branch, bool(given["repeats"]), u)
+    if given["mixture"] is not None:
+        known = [Policy.trusted(learner.layout, policy) for policy in policies]
+        whose = BASELINE if 0 < branch <= len(baselines.policies) else OWN
+        plan.__dict__.update(
+            mixture=_grown(given["mixture"], known), policy=_grown(given["policy"], known), branch=whose
+        )
+    entry = OpenPlan(plan, branch, bool(given["repeats"]), u, drawn=whole_number("open: drawn", given["drawn"], 0, 1))
     if given["outcome"] is not None:
         entry.outcome = learner.checked_outcome(Episode.from_dict(learner.view, given["outcome"]), entry)
     return entry
@@ -373,10 +425,12 @@ def with_thresholds(view: View, thresholds: FloatArray) -> View:
     return View(view.layout, thresholds, view.constraint_names, knowledge=view.knowledge)
 
 
-def _numbers(learner: BaseLearner, arrays: Mapping[str, NDArray[Any]], name: str) -> list[FloatArray]:
-    """The rows of an array (n, num_rows) of probabilities."""
+def _numbers(
+    learner: BaseLearner, arrays: Mapping[str, NDArray[Any]], name: str, least: float, most: float
+) -> list[FloatArray]:
+    """The rows of an array (n, num_rows) of numbers between these."""
     what, rows = f"{PREFIX}.{name}", learner.layout.num_rows
-    return [frozen(within(what, float_array(what, array, (rows,)), 0.0, 1.0 + 1e-9)) for array in arrays[what]]
+    return [frozen(within(what, float_array(what, array, (rows,)), least, most)) for array in arrays[what]]
 
 
 def _stacked(arrays: Mapping[int, FloatArray]) -> FloatArray:
@@ -436,7 +490,14 @@ def check_room(learner: BaseLearner, group: Any) -> None:
 def queue_up(learner: BaseLearner) -> None:
     """Enter the plan that the state alone describes, before another one follows it."""
     if learner.progress.pending and not learner.queue.entries:
-        learner.queue.add(learner._open_plan(), learner.progress.branch)
+        enqueue(learner, learner._open_plan())
+
+
+def enqueue(learner: BaseLearner, plan: NumberedPlan) -> None:
+    """Put the plan that was just made behind the others."""
+    learner.queue.add(plan, learner.progress.branch)
+    learner.queue.entries[-1].drawn = learner._pool_drawn
+    learner._follow_queue()
 
 
 def settle(learner: BaseLearner) -> None:
@@ -448,6 +509,7 @@ def settle(learner: BaseLearner) -> None:
         learner._complete()
         learner._enter(entries[0].own.probabilities, entries[0].repeats)
         learner.progress.pending = 1
+    learner._follow_queue()
 
 
 def fold(learner: BaseLearner) -> None:

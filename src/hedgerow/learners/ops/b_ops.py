@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 
 from hedgerow.checks import FloatArray, frozen
 from hedgerow.confidence.premises import FALSE_ALARM
-from hedgerow.learners.api import DELTA, SafePolicy
+from hedgerow.learners.api import BASELINE, DELTA, NumberedPlan, SafePolicy
 from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.kernels import baseline_arrays
+from hedgerow.learners.open_plans import OpenPlan
 from hedgerow.learners.ops.account import AccountRule, make_account, make_account_rule, radius_of
 from hedgerow.learners.ops.guarantees import (
     assumptions,
@@ -32,6 +33,7 @@ from hedgerow.learners.ops.guarantees import (
     stay_note,
     stay_void,
 )
+from hedgerow.learners.ops.mixing import set_mixture
 from hedgerow.learners.ops.s_ops import BaselineLearner
 from hedgerow.learners.ops.settings import (
     DEFAULT_PRESET,
@@ -83,7 +85,6 @@ class BOPS(BaselineLearner):
     title = "B-OPS"
     source = "this package: SV-OPS with an account"
     switches = names_of(BudgetSwitches)
-    opens = False  # its account is charged with an episode when that is learnt
 
     def __init__(
         self, view: View | Any, episodes: int | None, delta: float = DELTA, preset: Preset = DEFAULT_PRESET,
@@ -100,15 +101,47 @@ class BOPS(BaselineLearner):
         settings, binding = self.settings, len(self.view.binding)
         return make_account_rule(binding, self.delta, settings.confidence_scale, by_bound=settings.rule == "bound")
 
+    def _terms(self, plan: NumberedPlan) -> FloatArray:
+        """(2, m): what a plan is charged with until it is learnt, and what it may cost, both of the time it was made.
+
+        Lambda is 0 or 1: the bounds of a plan are those of the policy that plays.
+        """
+        by_bound = plan.branch == BASELINE or self.core.rule.account.by_bound
+        charge = plan.cost_bounds if by_bound and plan.cost_bounds is not None else self.view.ceilings
+        return np.array([charge, plan.view.thresholds])
+
+    def _follow_queue(self) -> None:
+        """Hold back what open plans may cost, and decide anew whether the next plan is an own one."""
+        core, entries = self.core, self.queue.entries
+        if entries or core.buffers.held.any():
+            core.buffers.held[:] = 0.0
+            if entries:
+                core.buffers.held[:] = np.sum([self._terms(one.plan) for one in entries], axis=0)[:, self.view.binding]
+            if not core.state.numbers.open:
+                set_mixture(core, core.state.numbers.last_status)
+
+    def _fold(self, entry: OpenPlan) -> None:
+        self.core.buffers.terms[:] = self._terms(entry.plan)
+        self.core.state.reals.mixing = entry.plan.mixing_weight
+        super()._fold(entry)
+
+    def _keep_for_later(self, fresh: list[OpenPlan]) -> None:
+        # Only own episodes have a loss estimate, and their u is that of the policy alone.
+        reals = self.core.state.reals
+        mixing, reals.mixing = reals.mixing, 0.0
+        super()._keep_for_later(fresh)
+        reals.mixing = mixing
+
     @property
     def reserve(self) -> FloatArray:
-        """(m,): how much less than allowed the episodes so far have surely cost.
+        """(m,): how much less than allowed the episodes so far have surely cost, open ones included.
 
         It is infinite for a constraint that no cost can exceed. An own episode is played if the reserve and one more
         threshold have room for what it may cost.
         """
         account, left = self.core.state.account, np.full(self.view.num_constraints, np.inf)
-        left[self.view.binding] = account.allowed - account.charged
+        held = self.core.buffers.held
+        left[self.view.binding] = (account.allowed + held[1]) - (account.charged + held[0])
         return frozen(left)
 
     @exclusive
@@ -122,7 +155,10 @@ class BOPS(BaselineLearner):
         sure = self._budget.sure(events) if events > 1 else 1.0 - self.delta  # the account needs no transitions
         budget = Promise(
             "budget",
-            "after every episode the summed expected costs of all episodes so far are at most as many times the "
+            "after every episode the summed expected costs of all episodes so far, open ones included, are at most "
+            f"the sum of their thresholds, at last: {limits(self)}"
+            if self.queue.widest > 1 or self.queue.changes
+            else "after every episode the summed expected costs of all episodes so far are at most as many times the "
             f"thresholds: {limits(self)}",
             sure,
             f"{SOURCE}, Theorem P",
