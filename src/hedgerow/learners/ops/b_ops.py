@@ -8,13 +8,15 @@ past. Mirror descent steps in own episodes alone; episodes of the baseline count
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, frozen
+from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.confidence.premises import FALSE_ALARM
 from hedgerow.learners.api import BASELINE, DELTA, NumberedPlan, SafePolicy
 from hedgerow.learners.base import exclusive
@@ -43,8 +45,11 @@ from hedgerow.learners.ops.settings import (
     confidence_void,
     names_of,
 )
+from hedgerow.learners.ops.state import Core
 from hedgerow.model.view import View
 
+UNITS = 2.0**40
+"""Of what is held back for open plans"""
 SOURCE = "docs/budget.md"
 REGRET_EVENTS = 14
 """Events of probability delta that the bound of the regret needs: 10 of SV-OPS's regret on the own episodes, 3 more of
@@ -110,15 +115,30 @@ class BOPS(BaselineLearner):
         charge = plan.cost_bounds if by_bound and plan.cost_bounds is not None else self.view.ceilings
         return np.array([charge, plan.view.thresholds])
 
+    def _use(self, core: Core) -> None:
+        super()._use(core)
+        self._open_terms: deque[tuple[int, IntArray]] = deque()
+        self._held = np.zeros(core.buffers.held.shape, dtype=np.int64)
+
     def _follow_queue(self) -> None:
-        """Hold back what open plans may cost, and decide anew whether the next plan is an own one."""
-        core, entries = self.core, self.queue.entries
-        if entries or core.buffers.held.any():
-            core.buffers.held[:] = 0.0
-            if entries:
-                core.buffers.held[:] = np.sum([self._terms(one.plan) for one in entries], axis=0)[:, self.view.binding]
-            if not core.state.numbers.open:
-                set_mixture(core, core.state.numbers.last_status)
+        """Hold back what open plans may cost, and decide anew whether the next plan is an own one.
+
+        Sums are of whole multiples of 2^-40, rounded to the safe side: they do not depend on the order of additions.
+        """
+        core, entries, terms = self.core, self.queue.entries, self._open_terms
+        if not (entries or terms):
+            return
+        while terms and not (entries and terms[0][0] >= entries[0].plan.episode):
+            self._held -= terms.popleft()[1]
+        known = terms[-1][0] if terms else -1
+        fresh = len(entries) - sum(1 for _ in takewhile(lambda one: one.plan.episode > known, reversed(entries)))
+        for entry in entries[fresh:]:
+            charge, limit = self._terms(entry.plan)[:, self.view.binding] * UNITS
+            terms.append((entry.plan.episode, np.array([np.ceil(charge), np.floor(limit)], dtype=np.int64)))
+            self._held += terms[-1][1]
+        core.buffers.held[:] = self._held / UNITS
+        if not core.state.numbers.open:
+            set_mixture(core, core.state.numbers.last_status)
 
     def _fold(self, entry: OpenPlan) -> None:
         self.core.buffers.terms[:] = self._terms(entry.plan)
