@@ -176,8 +176,51 @@ def test_a_decision_expires_in_service_time_and_learning_goes_on(url: str, name:
         journal.ask("next")
         assert journal.decision("lost").status == "expired"
         assert journal.status()["learnt"] == 2
-        assert journal.tell("lost", *outcome(decision, 2)) == "late"
+        late = outcome(journal.decision("lost"), 2)
+        assert journal.tell("lost", *late) == "resolved"
+        assert journal.learner.logged["unknown"] == 1  # behind the open decision
+        assert journal.decision("lost").status == "resolved"
+        assert journal.tell("lost", *late) == "repeated"
+        with pytest.raises(ConflictError):
+            journal.tell("lost", late[0], [0.0, 0.0], late[2])
+        journal.tell("next", *outcome(journal.decision("next"), 3))
+        assert journal.learner.logged["unknown"] == 0
+        assert len(audit.exported(url, name)) == 3
     assert audit.verify(url, name).problem == ""
+
+
+def test_an_outcome_that_cannot_be_learnt_any_more_is_late(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        cut, day = journal.ask("cut"), journal.ask("monday", group="monday")
+        journal.abandon("cut", "a power cut", independent=True)
+        journal.abandon("monday", "lost")
+        journal.close_group("monday")
+        before = journal.learner.state()
+        for decision in (cut, day):
+            assert journal.tell(decision.id, *outcome(decision, 1)) == "late"
+        after = journal.learner.state()
+        assert all(np.array_equal(before[key], after[key]) for key in before)
+        assert journal.status()["events"]["late"] == 2
+    assert audit.verify(url, name).problem == ""
+
+
+def test_snapshots_hold_what_resolves_an_unknown(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 4)
+    with make(url, name) as journal:
+        lost = [journal.ask(f"lost {j}") for j in range(3)]
+        for decision in lost:
+            journal.abandon(decision.id, "charger off")
+        waits = journal.ask("waits")
+        assert journal.tell("lost 0", *outcome(lost[0], 0)) == "resolved"
+        play(journal, 0, 3)
+    with Journal.open(url, name) as journal:
+        assert journal.tell("lost 2", *outcome(lost[2], 2)) == "resolved"
+        journal.tell("waits", *outcome(waits, 9))
+        play(journal, 3, 6)
+        assert journal.learner.logged["unknown"] == 1
+        assert journal.learner.unresolved == (1,)
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots > 2) == ("", True)
 
 
 def test_a_call_that_is_refused_changes_nothing(url: str, name: str) -> None:
@@ -340,6 +383,39 @@ def test_an_outcome_that_breaks_the_learner_counts_as_unknown(
         assert journal.decision("monday").status == "poisoned"
         play(journal, 0, 3)
     assert audit.verify(url, name).problem == ""
+
+
+@pytest.mark.parametrize("kind", [hr.BOPS, hr.COPS])
+def test_budgets_and_pools_with_several_open_decisions_are_replayed(
+    url: str, name: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVERY", 25)
+    policy = hr.SafePolicy(hr.Policy(VIEW, np.full((3, 2), 0.5)), costs=[0.4, 0.6])
+    learner = kind(VIEW, episodes=2000, baseline=policy, seed=3)
+    learner.max_open = 6
+    rng, waiting = np.random.default_rng(0), list[Any]()
+    with Journal.create(url, name, learner) as journal:
+        for j in range(60):
+            waiting.append(journal.ask(f"day {j}"))
+            if j == 20:
+                journal.change(by="management", why="complaints", thresholds={"delay": 0.7})
+            if j == 40:
+                journal.abandon(waiting.pop(0).id, "charger off")
+            while len(waiting) > 3:
+                decision = waiting.pop(int(rng.integers(len(waiting))))
+                journal.tell(decision.id, *outcome(decision, j))
+        assert {journal.decision(f"day {j}").content["branch"] for j in range(60)} == {"own", "baseline"}
+        state, told = journal.learner.state(), waiting[0]
+    with Journal.open(url, name) as journal:
+        again = journal.learner.state()
+        assert state.keys() == again.keys()
+        assert all(np.array_equal(state[key], again[key]) for key in state)
+        journal.tell(told.id, *outcome(told, 99))
+        assert journal.status()["open"] == 2
+        promise = "budget" if kind is hr.BOPS else "safety"
+        assert journal.learner.guarantees()[promise].holds
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.snapshots > 2) == ("", True)
 
 
 def test_calls_in_a_batch_share_a_commit_or_are_all_undone(url: str, name: str) -> None:

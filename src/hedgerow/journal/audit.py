@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hedgerow.errors import HedgerowError, InvalidInput, JournalError
 from hedgerow.importers.logs import Log
-from hedgerow.journal.events import Event
+from hedgerow.journal.events import OUTCOMES, Event
 from hedgerow.journal.journal import Journal
 from hedgerow.journal.replay import Live
 from hedgerow.journal.storage import Store
@@ -73,8 +73,8 @@ def current(store: Store) -> Live:
 
 def outcomes(store: Store, live: Live) -> Iterator[tuple[Event, Episode]]:
     """The outcomes that were told, in the order in which they came."""
-    for event in store.events(kinds=("tell",)):
-        yield event, Episode.from_dict(live.learner.view, event.content)
+    for event in store.events(kinds=OUTCOMES):
+        yield event, Episode.from_dict(live.learner.view, event.outcome)
 
 
 def exported(url: str, name: str) -> Log:

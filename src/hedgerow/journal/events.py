@@ -4,7 +4,8 @@ ask       a decision was asked for: what was planned, under which bounds and thr
 tell      its outcome
 abandon   it was given up
 expire    its outcome did not come by the deadline
-late      an outcome that came after it was given up or expired
+resolve   an outcome that came after it was given up or expired; it is learnt in the place of what was unknown
+late      such an outcome that cannot be learnt any more
 conflict  another outcome than the one that was told; it is not learnt
 poisoned  an outcome that could not be learnt: it counts as unknown
 close     a group of decisions will have no further ones
@@ -20,10 +21,15 @@ import json
 from typing import Any, NamedTuple
 
 KINDS = (
-    "ask", "tell", "abandon", "expire", "late", "conflict", "poisoned", "close", "change", "absorb", "version",
+    "ask", "tell", "abandon", "expire", "resolve", "late", "conflict", "poisoned", "close", "change", "absorb",
+    "version",
 )  # fmt: skip
-ENDS = {"tell": "told", "abandon": "abandoned", "expire": "expired", "poisoned": "poisoned"}
+ENDS = {
+    "tell": "told", "abandon": "abandoned", "expire": "expired", "poisoned": "poisoned", "resolve": "resolved",
+}  # fmt: skip
 """The events that end a decision, and what it is called then"""
+OUTCOMES = ("tell", "resolve")
+"""Those by which an outcome is learnt"""
 START = "0" * 64
 """What the first event is chained to, after the digest of the first snapshot"""
 
@@ -50,6 +56,13 @@ class Event(NamedTuple):
         """The body, read."""
         read: dict[str, Any] = json.loads(self.body)
         return read
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """The outcome that one of OUTCOMES recorded."""
+        content = self.content
+        found: dict[str, Any] = content["outcome"] if self.kind == "resolve" else content
+        return found
 
 
 def plain(content: Any) -> str:

@@ -29,11 +29,12 @@ from hedgerow.display import text
 from hedgerow.errors import ConflictError, HedgerowError, InvalidInput, JournalError
 from hedgerow.importers.logs import Log
 from hedgerow.journal.drift import drift
-from hedgerow.journal.events import ENDS, Event, chained, plain
+from hedgerow.journal.events import ENDS, OUTCOMES, Event, chained, plain
 from hedgerow.journal.replay import GIVEN_UP, Live, Sums, packed_log
 from hedgerow.journal.storage import Durability, Store, checked_name
 from hedgerow.learners.api import NumberedPlan
 from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.open_plans import may_resolve
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
 
@@ -65,7 +66,7 @@ class Decision(NamedTuple):
     id: str
     """Its name."""
     status: str
-    """One of "open", "told", "abandoned", "expired" and "poisoned"."""
+    """One of "open", "told", "abandoned", "expired", "resolved" and "poisoned"."""
     content: dict[str, Any]
     """What was recorded when it was asked for: bounds, thresholds, branch, and how many outcomes had been learnt."""
     events: tuple[Event, ...]
@@ -238,7 +239,8 @@ class Journal:
             **how: Other arguments of `Episode`, such as `ended_in`.
 
         Returns:
-            "recorded", "repeated" if the same outcome was told before, or "late" if the decision had been given up.
+            "recorded"; "repeated" if the same outcome was told before; "resolved" if the decision had been given up or
+            had expired, and the outcome is learnt all the same; "late" if it cannot be learnt any more.
 
         Raises:
             InvalidInput: If the decision is unknown, or if it cannot have had this outcome. Nothing was recorded.
@@ -268,11 +270,10 @@ class Journal:
             decision = self._asked(key)
             episode = self._outcome(path, losses, costs, how)
             content = episode.to_dict()
-            if decision.status == "told":
+            if decision.status in ("told", "resolved"):
                 return self._again(decision, content)
             if decision.status != "open":
-                self._write("late", key, content)
-                return "late"
+                return self._late(decision, episode, content)
             try:
                 self._do(self._here.tell, key, episode)
             except HedgerowError:
@@ -293,12 +294,22 @@ class Journal:
         return Episode(view, path, losses, costs, **how)
 
     def _again(self, decision: Decision, content: Mapping[str, Any]) -> str:
-        told = next(event for event in decision.events if event.kind == "tell")
-        if told.body == plain(content):
+        told = next(event for event in decision.events if event.kind in OUTCOMES)
+        if plain(told.outcome) == plain(content):
             return "repeated"
         if not any(event.kind == "conflict" and event.body == plain(content) for event in decision.events):
             self._write("conflict", decision.id, content)
         return "conflict"
+
+    def _late(self, decision: Decision, episode: Episode, content: dict[str, Any]) -> str:
+        """An outcome of a decision that has ended without one: what was unknown of it is resolved, if it can be."""
+        live, number = self._here, int(decision.content["episode"])
+        if decision.status == "poisoned" or number not in live.learner.unresolved or not may_resolve(episode):
+            self._write("late", decision.id, content)
+            return "late"
+        self._do(live.resolve, number, episode)
+        self._write("resolve", decision.id, {"plan": number, "outcome": content})
+        return "resolved"
 
     def _poisoned(self, key: str, content: dict[str, Any], error: Exception) -> str:
         """An outcome that breaks the learner counts as unknown; the state before it is computed anew."""
@@ -561,7 +572,7 @@ def decision_of(live: Live, store: Store, key: str) -> Decision | None:
         (x if states is None else states[x]): (a if actions is None else actions[a])
         for x, a in enumerate(content["actions"])
     }
-    return Decision(key, ends[0] if ends else "open", content, tuple(events), drawn, plan)
+    return Decision(key, ends[-1] if ends else "open", content, tuple(events), drawn, plan)
 
 
 def status_of(live: Live, name: str, clock: float, deadline: float | None) -> dict[str, Any]:

@@ -99,6 +99,10 @@ class Live:
             loss, costs = float(episode.losses.sum()), episode.costs.sum(axis=0).tolist()
             self.sums.add(plan.branch, plan.mixing_weight, loss, costs)
 
+    def resolve(self, number: int, episode: Episode) -> None:
+        """Learn the outcome of a decision that was given up, whose plan has this number."""
+        self.learner.resolve(episode, number)
+
     def abandon(self, decision: str, reason: str, *, independent: bool = False) -> None:
         """Give an open decision up: its outcome is unknown."""
         self.learner.abandon(self.waiting[decision][0], reason, independent=independent)
@@ -139,6 +143,8 @@ class Live:
                 raise JournalError(f"event {event.number}: the decision {decision!r} is not the recorded one")
         elif event.kind == "tell":
             self.tell(decision, Episode.from_dict(self.learner.view, content))
+        elif event.kind == "resolve":
+            self.resolve(content["plan"], Episode.from_dict(self.learner.view, content["outcome"]))
         elif event.kind == "abandon":
             self.abandon(decision, content["reason"], independent=content["independent"])
         elif event.kind in ENDS:

@@ -32,7 +32,16 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.checks import FloatArray, frozen, num_episodes, positive_share, seed_number, short_repr, whole_number
+from hedgerow.checks import (
+    FloatArray,
+    frozen,
+    num_episodes,
+    positive_share,
+    seed_number,
+    short_repr,
+    type_name,
+    whole_number,
+)
 from hedgerow.confidence.premises import PremiseRule, Premises
 from hedgerow.errors import BusyError, InvalidInput
 from hedgerow.learners.api import (
@@ -50,7 +59,19 @@ from hedgerow.learners.api import (
 from hedgerow.learners.files import checked_coin, pack
 from hedgerow.learners.guarantees import Ledger, Promise, announce, as_refuted, checked_response
 from hedgerow.learners.kernels import BaselineArrays
-from hedgerow.learners.open_plans import MOST_NAMES, PREFIX, OpenPlan, OpenPlans, check_room, fold, queue_up, settle
+from hedgerow.learners.open_plans import (
+    MOST_NAMES,
+    PREFIX,
+    LostPlan,
+    OpenPlan,
+    OpenPlans,
+    check_room,
+    enqueue,
+    fold,
+    queue_up,
+    resolve,
+    settle,
+)
 from hedgerow.model.cmdp import view_of
 from hedgerow.model.episode import Episode, known_costs, refuse_impossible
 from hedgerow.model.policy import Actions
@@ -267,7 +288,7 @@ class BaseLearner(metaclass=_LearnerType):
         if group is not None:
             plan = replace(plan, group=group)
         if group is not None or self.queue.entries:
-            self.queue.add(plan, self.progress.branch)
+            enqueue(self, plan)
         return plan
 
     @abstractmethod
@@ -432,8 +453,8 @@ class BaseLearner(metaclass=_LearnerType):
             entry.outcome = episode
             fold(self)
 
-    def checked_outcome(self, episode: Episode, entry: OpenPlan | None) -> Episode:
-        """Return an outcome in the terms of the view, if it can be that of an open plan, None for that of the state."""
+    def checked_outcome(self, episode: Episode, entry: OpenPlan | LostPlan | None) -> Episode:
+        """Return an outcome in the terms of the view, if it can be that of a plan, None for that of the state."""
         episode = in_own_terms(self.view, episode)
         if self.feedback == "full" and (episode.all_losses is None or episode.all_costs is None):
             raise InvalidInput(
@@ -441,8 +462,9 @@ class BaseLearner(metaclass=_LearnerType):
             )
         refuse_impossible(self.view, episode.rows, episode.triples, known_costs(episode))
         followed = None if episode.irregular is None else episode.irregular.actions
-        drawn = self.drawn_actions if entry is None else lambda: entry.plan.actions
-        if followed is not None and not np.array_equal(followed.numbers, drawn().numbers):
+        if followed is not None and not (
+            np.array_equal(followed.numbers, self.drawn_actions().numbers) if entry is None else entry.drew(followed)
+        ):
             # What they would have done says nothing about the plan.
             raise InvalidInput(
                 "the actions of the episode are not those of the plan; pass the plan.actions that were followed, or "
@@ -470,8 +492,21 @@ class BaseLearner(metaclass=_LearnerType):
         for entry in fresh:
             entry.u = nothing
 
+    def _follow_queue(self) -> None:
+        """Take notice of plans that were put into the queue, or left it."""
+        return
+
+    _num_members: int = 0
+    """How many policies beside its own and its baselines a plan may name by number."""
+    _pool_drawn: int = 0
+    """1 if the coin of the last plan fell on these."""
+
     def _take_in(self, log: Any) -> None:
         """Learn from a log that waited for the outcomes of open plans."""
+        raise NotImplementedError
+
+    def _take_back(self, plan: LostPlan, outcome: Episode) -> None:
+        """Learn the outcome of a plan that was learnt as unknown, in the place of that."""
         raise NotImplementedError
 
     @abstractmethod
@@ -499,6 +534,49 @@ class BaseLearner(metaclass=_LearnerType):
         """
         entry = self._entry_of(plan)
         self._receive(missing_outcome(self.view, reason, independent, actions), entry)
+        self._complete()
+        self.announce()
+
+    @property
+    def unresolved(self) -> tuple[int, ...]:
+        """The numbers of the plans that were given up and whose outcome can still be learnt, by `resolve`.
+
+        A plan that was left out for a declared reason, or that had a group and was learnt, is none of them; nor are
+        more than the last 1,000.
+        """
+        waiting = (entry.plan.episode for entry in self.queue.entries if entry.is_given_up)
+        return (*(plan.episode for plan in self.queue.lost), *waiting)
+
+    @exclusive
+    def resolve(self, episode: Episode, plan: Plan | int) -> None:
+        """Learn the outcome of a plan that was given up, in the place of what is unknown of it.
+
+        It may come at any time, and for any reason: the confidence sets are then those that they would have been had
+        it come in time. It is learnt once the outcomes of all plans that are open now are. Its losses, and sums over
+        whole episodes, are not made up for.
+
+        Args:
+            episode: What happened.
+            plan: The plan, or its number.
+
+        Raises:
+            InvalidInput: If the plan is none of `unresolved`, or if it cannot have had this outcome.
+
+        Examples:
+            >>> import hedgerow as hr
+            >>> view = hr.View.of([["home"]], ["wait", "go"], thresholds={"delay": 0.5})
+            >>> learner = hr.SVOPS(view, episodes=1000, delta=0.01)
+            >>> plan = learner.plan()
+            >>> learner.abandon(plan, "no answer")
+            >>> learner.unresolved, learner.core.state.counts.unknown_costs.tolist()
+            ((0,), [[1], [1]])
+            >>> learner.resolve(hr.Episode(view, [("home", "go")], losses=[0.5], costs=[1.0]), plan)
+            >>> learner.unresolved, learner.core.state.counts.unknown_costs.tolist()
+            ((), [[0], [0]])
+        """
+        if not isinstance(episode, Episode):
+            raise InvalidInput(f"resolve takes an Episode and a plan, not {type_name(episode)}")
+        resolve(self, episode, plan)
         self._complete()
         self.announce()
 

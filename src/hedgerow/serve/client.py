@@ -40,7 +40,7 @@ class Client:
         return self._call("/ask", {"id": key, "group": group})
 
     def tell(self, key: str, path: Any, losses: Any, costs: Any = None, **how: Any) -> str:
-        """Tell an outcome: "recorded", "repeated" or "late"."""
+        """Tell an outcome: "recorded", "repeated", "resolved" or "late"."""
         return str(self._call("/tell", {"id": key, "path": path, "losses": losses, "costs": costs, **how})["answer"])
 
     def abandon(self, key: str, reason: str, *, independent: bool = False) -> str:

@@ -26,16 +26,16 @@ import numpy as np
 
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.compiling.kernels import kernel
-from hedgerow.confidence.counts import Counts, LogArrays
+from hedgerow.confidence.counts import Counts, LogArrays, make_counts, record_gaps, set_gaps
 from hedgerow.confidence.premises import compare_all, count_logged
 from hedgerow.confidence.radii import WITHOUT_HORIZON
-from hedgerow.confidence.sets import count_log, cut, set_broken
+from hedgerow.confidence.sets import count_log, cut, refresh_sets, set_broken
 from hedgerow.environments.play import Path
 from hedgerow.errors import InvalidInput
 from hedgerow.importers.log_columns import decisions, summary
 from hedgerow.importers.logs import Log
 from hedgerow.learners.logs import arrays_of, digests_of, new_digests, read_log
-from hedgerow.learners.open_plans import queue_up
+from hedgerow.learners.open_plans import LostPlan, is_unknown, queue_up
 from hedgerow.learners.ops.fallback import fallback_solve
 from hedgerow.learners.ops.state import PROJECTED, RELAXED, RELAXED_FLOOR, Core
 from hedgerow.learners.ops.step import copy_floored, copy_optimistic, follow_violation, learn, project_all
@@ -139,7 +139,10 @@ def learn_broken(
 
     One of a group (`groups.py`) comes with what it adds to the counts, and may repeat an earlier one of the group.
     """
-    core, layout = learner.core, learner.layout
+    core, layout, lost = learner.core, learner.layout, None
+    if is_unknown(episode) and added is None:
+        followed = episode.irregular is not None and episode.irregular.actions is not None
+        lost = LostPlan.of(learner.episode, learner.drawn_actions(), learner.played_array(), followed=followed)
     counting = decide(episode, independent_costs=learner.view.knowledge.independent_costs)
     set_broken(core.sets, episode, counting, learner.played_array())
     # What the account takes: all costs, also where other sums take known means instead of these.
@@ -158,7 +161,9 @@ def learn_broken(
             learn_counted(core, added, rows, triples, losses, costs)
     finally:
         marks.values[:] = 0
-    _note(learner, episode, counting, layout.steps)
+    _note(learner, episode, counting, layout.steps, 1)
+    if lost is not None:
+        learner.queue.lose(lost)
 
 
 @kernel
@@ -166,26 +171,66 @@ def learn_counted(
     core: Core, added: Counts, rows: IntArray, triples: IntArray, losses: FloatArray, costs: FloatArray
 ) -> int:
     """`learn`, with what the episode adds to the counts: one call, which nothing can interrupt halfway."""
-    counts = core.state.counts
-    for j in range(len(counts.num_moves)):
-        counts.num_moves[j] += added.num_moves[j]
-    for r in range(len(counts.num_visits)):
-        counts.num_visits[r] += added.num_visits[r]
-        counts.unknown_moves[r] += added.unknown_moves[r]
-        counts.num_costs[r] += added.num_costs[r]
-        for i in range(counts.cost_sums.shape[1]):
-            counts.cost_sums[r, i] += added.cost_sums[r, i]
-            counts.unknown_costs[r, i] += added.unknown_costs[r, i]
+    _add(core.state.counts, added, 1)
     return learn(core, rows, triples, losses, costs)
 
 
-def _note(learner: MirrorLearner, episode: Episode, counting: Counting, steps: int) -> None:
-    """Keep what the ledger says of it."""
+@kernel
+def _add(counts: Counts, added: Counts, times: int) -> None:
+    """Add to counts, or with `times` = -1 take away from them."""
+    for j in range(len(counts.num_moves)):
+        counts.num_moves[j] += times * added.num_moves[j]
+    for r in range(len(counts.num_visits)):
+        counts.num_visits[r] += times * added.num_visits[r]
+        counts.unknown_moves[r] += times * added.unknown_moves[r]
+        counts.num_costs[r] += times * added.num_costs[r]
+        for i in range(counts.cost_sums.shape[1]):
+            counts.cost_sums[r, i] += times * added.cost_sums[r, i]
+            counts.unknown_costs[r, i] += times * added.unknown_costs[r, i]
+
+
+def counts_of(learner: MirrorLearner, outcome: Episode, played: FloatArray) -> Counts:
+    """What an outcome adds to the counts, by itself, if a policy (num_rows,) was to be played."""
+    core, counts = learner.core, make_counts(learner.layout, learner.view.num_constraints)
+    counting = decide(outcome, independent_costs=learner.view.knowledge.independent_costs)
+    set_gaps(core.sets.scratch.gaps, outcome, counting, played)
+    rows, triples, costs = outcome.rows.copy(), outcome.triples.copy(), outcome.costs.copy()
+    record_gaps(core.index, core.sets.rule.box.laws, counts, rows, triples, costs, core.sets.scratch.gaps)
+    return counts
+
+
+def take_back(learner: MirrorLearner, plan: LostPlan, outcome: Episode) -> None:
+    """Put the outcome of a plan in the place of the unknown one that was learnt (docs/open-plans.md).
+
+    Counts become those of an outcome that came in time, and sets follow. What sums over whole episodes, and what tests
+    premises, has its place in the order of the plans and stays as it is.
+    """
+    missing, steps = Episode.missing(learner.view), learner.layout.steps
+    replace_counts(
+        learner.core, counts_of(learner, missing, plan.played), counts_of(learner, outcome, plan.played)
+    )  # fmt: skip
+    for episode, sign in ((missing, -1), (outcome, 1)):
+        counting = decide(episode, independent_costs=learner.view.knowledge.independent_costs)
+        _note(learner, episode, counting, steps, sign)
+    reproject(learner)
+
+
+@kernel
+def replace_counts(core: Core, before: Counts, after: Counts) -> None:
+    """Replace what an episode added to the counts, and update all that follows but for the projection: one call."""
+    _add(core.state.counts, before, -1)
+    _add(core.state.counts, after, 1)
+    refresh_sets(core.sets)
+    rebuild(core)
+
+
+def _note(learner: MirrorLearner, episode: Episode, counting: Counting, steps: int, sign: int) -> None:
+    """Keep what the ledger says of it, or with `sign` = -1 no longer."""
     logged, incomplete = learner.core.state.logged, learner.core.state.incomplete
-    incomplete.unknown += counting.word == UNKNOWN
-    incomplete.independent += counting.word == INDEPENDENT
-    logged.truncated += counting.moves < steps
-    logged.off_policy += not counting.planned
+    incomplete.unknown += sign * (counting.word == UNKNOWN)
+    incomplete.independent += sign * (counting.word == INDEPENDENT)
+    logged.truncated += sign * (counting.moves < steps)
+    logged.off_policy += sign * (not counting.planned)
     if episode.irregular is not None and episode.irregular.independent is not None:
         declare(learner.declared, episode.irregular.independent, 1)
 

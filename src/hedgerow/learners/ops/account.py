@@ -14,7 +14,8 @@ cost if that is less (`by_bound`). With probability 1 - delta, at all times, the
 
 The own policy plays episode t + 1 if charged + step <= allowed + alpha for every such constraint, else the baseline
 does. Both keep the summed expected costs at or below `allowed`. The threshold of each episode is added when it ends, so
-`allowed` stays right where thresholds change.
+`allowed` stays right where thresholds change. Where several plans are open, each of them is charged with its step, or
+with beta, and allowed its threshold, in advance: `held`, an array (2, binding) with these two sums.
 
 An own episode that is not whole enters with X' = its observed costs + 1 for each cost that nobody observed, cut at R
 (docs/counting.md, Lemma B'). One that is left out for a declared reason is no part of the sums: `fixed` takes its step.
@@ -104,30 +105,41 @@ def radius_of(rule: AccountRule, account: Account, baseline: BaselineArrays, j: 
 
 
 @kernel
-def affords_own(rule: AccountRule, account: Account, baseline: BaselineArrays, bounds: FloatArray) -> bool:
-    """Whether the budget of the episodes so far, and of one more, has room for an own episode."""
+def affords_own(
+    rule: AccountRule, account: Account, baseline: BaselineArrays, bounds: FloatArray, held: FloatArray
+) -> bool:
+    """Whether the budget of the episodes so far, open ones included, and of one more has room for an own episode."""
     for j in range(len(baseline.binding)):
         i = baseline.binding[j]
-        needed = (account.charged[j] + step_of(rule, baseline, bounds, i)) * ROUND_UP
-        if needed > account.allowed[j] + baseline.thresholds[i]:
+        needed = (account.charged[j] + held[0, j] + step_of(rule, baseline, bounds, i)) * ROUND_UP
+        if needed > account.allowed[j] + held[1, j] + baseline.thresholds[i]:
             return False
     return True
 
 
 @kernel
+def set_terms(
+    rule: AccountRule, baseline: BaselineArrays, bounds: FloatArray, own: bool, terms: FloatArray
+) -> None:  # fmt: skip
+    """What a plan of the present state is charged with, and what it may cost, into `terms` (2, m)."""
+    for i in range(terms.shape[1]):
+        terms[0, i] = step_of(rule, baseline, bounds, i) if own else baseline.costs[i]
+        terms[1, i] = baseline.thresholds[i]
+
+
+@kernel
 def enter_own(
-    rule: AccountRule, account: Account, baseline: BaselineArrays, bounds: FloatArray, paid: FloatArray, skipped: bool
+    rule: AccountRule, account: Account, baseline: BaselineArrays, terms: FloatArray, paid: FloatArray, skipped: bool
 ) -> None:
     """Enter an episode of the learner's policy that cost `paid` (m,), or one that is left out."""
     numbers = account.numbers
     for j in range(len(baseline.binding)):
         i = baseline.binding[j]
-        step = step_of(rule, baseline, bounds, i)
         if skipped:
-            account.fixed[j] += step
+            account.fixed[j] += terms[0, i]
         else:
             add_total(paid[i], numbers.own, baseline.ceilings[i], account.seen, account.squares, j)
-        _charge(rule, account, baseline, j, step)
+        _charge(rule, account, baseline, j, terms)
     if skipped:
         numbers.skipped += 1
     else:
@@ -135,18 +147,17 @@ def enter_own(
 
 
 @kernel
-def enter_baseline(rule: AccountRule, account: Account, baseline: BaselineArrays) -> None:
+def enter_baseline(rule: AccountRule, account: Account, baseline: BaselineArrays, terms: FloatArray) -> None:
     """Enter an episode that the baseline played."""
     for j in range(len(baseline.binding)):
-        beta = baseline.costs[baseline.binding[j]]
-        account.fixed[j] += beta
-        _charge(rule, account, baseline, j, beta)
+        account.fixed[j] += terms[0, baseline.binding[j]]
+        _charge(rule, account, baseline, j, terms)
     account.numbers.baseline += 1
 
 
 @kernel
-def _charge(rule: AccountRule, account: Account, baseline: BaselineArrays, j: int, step: float) -> None:
-    """Bound the sum that has just grown by an episode of at most `step`, and add what that was allowed to cost."""
-    total = account.fixed[j] + account.seen[j] + radius_of(rule, account, baseline, j)
-    account.charged[j] = min(account.charged[j] + step, total)
-    account.allowed[j] += baseline.thresholds[baseline.binding[j]]
+def _charge(rule: AccountRule, account: Account, baseline: BaselineArrays, j: int, terms: FloatArray) -> None:
+    """Bound the sum that has just grown by an episode, and add what that was allowed to cost: `terms` (2, m)."""
+    total, i = account.fixed[j] + account.seen[j] + radius_of(rule, account, baseline, j), baseline.binding[j]
+    account.charged[j] = min(account.charged[j] + terms[0, i], total)
+    account.allowed[j] += terms[1, i]

@@ -8,18 +8,21 @@ past. Mirror descent steps in own episodes alone; episodes of the baseline count
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.checks import FloatArray, frozen
+from hedgerow.checks import FloatArray, IntArray, frozen
 from hedgerow.confidence.premises import FALSE_ALARM
-from hedgerow.learners.api import DELTA, SafePolicy
+from hedgerow.learners.api import BASELINE, DELTA, NumberedPlan, SafePolicy
 from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.kernels import baseline_arrays
+from hedgerow.learners.open_plans import OpenPlan
 from hedgerow.learners.ops.account import AccountRule, make_account, make_account_rule, radius_of
 from hedgerow.learners.ops.guarantees import (
     assumptions,
@@ -32,6 +35,7 @@ from hedgerow.learners.ops.guarantees import (
     stay_note,
     stay_void,
 )
+from hedgerow.learners.ops.mixing import set_mixture
 from hedgerow.learners.ops.s_ops import BaselineLearner
 from hedgerow.learners.ops.settings import (
     DEFAULT_PRESET,
@@ -41,8 +45,11 @@ from hedgerow.learners.ops.settings import (
     confidence_void,
     names_of,
 )
+from hedgerow.learners.ops.state import Core
 from hedgerow.model.view import View
 
+UNITS = 2.0**40
+"""Of what is held back for open plans"""
 SOURCE = "docs/budget.md"
 REGRET_EVENTS = 14
 """Events of probability delta that the bound of the regret needs: 10 of SV-OPS's regret on the own episodes, 3 more of
@@ -83,7 +90,6 @@ class BOPS(BaselineLearner):
     title = "B-OPS"
     source = "this package: SV-OPS with an account"
     switches = names_of(BudgetSwitches)
-    opens = False  # its account is charged with an episode when that is learnt
 
     def __init__(
         self, view: View | Any, episodes: int | None, delta: float = DELTA, preset: Preset = DEFAULT_PRESET,
@@ -100,15 +106,62 @@ class BOPS(BaselineLearner):
         settings, binding = self.settings, len(self.view.binding)
         return make_account_rule(binding, self.delta, settings.confidence_scale, by_bound=settings.rule == "bound")
 
+    def _terms(self, plan: NumberedPlan) -> FloatArray:
+        """(2, m): what a plan is charged with until it is learnt, and what it may cost, both of the time it was made.
+
+        Lambda is 0 or 1: the bounds of a plan are those of the policy that plays.
+        """
+        by_bound = plan.branch == BASELINE or self.core.rule.account.by_bound
+        charge = plan.cost_bounds if by_bound and plan.cost_bounds is not None else self.view.ceilings
+        return np.array([charge, plan.view.thresholds])
+
+    def _use(self, core: Core) -> None:
+        super()._use(core)
+        self._open_terms: deque[tuple[int, IntArray]] = deque()
+        self._held = np.zeros(core.buffers.held.shape, dtype=np.int64)
+
+    def _follow_queue(self) -> None:
+        """Hold back what open plans may cost, and decide anew whether the next plan is an own one.
+
+        Sums are of whole multiples of 2^-40, rounded to the safe side: they do not depend on the order of additions.
+        """
+        core, entries, terms = self.core, self.queue.entries, self._open_terms
+        if not (entries or terms):
+            return
+        while terms and not (entries and terms[0][0] >= entries[0].plan.episode):
+            self._held -= terms.popleft()[1]
+        known = terms[-1][0] if terms else -1
+        fresh = len(entries) - sum(1 for _ in takewhile(lambda one: one.plan.episode > known, reversed(entries)))
+        for entry in entries[fresh:]:
+            charge, limit = self._terms(entry.plan)[:, self.view.binding] * UNITS
+            terms.append((entry.plan.episode, np.array([np.ceil(charge), np.floor(limit)], dtype=np.int64)))
+            self._held += terms[-1][1]
+        core.buffers.held[:] = self._held / UNITS
+        if not core.state.numbers.open:
+            set_mixture(core, core.state.numbers.last_status)
+
+    def _fold(self, entry: OpenPlan) -> None:
+        self.core.buffers.terms[:] = self._terms(entry.plan)
+        self.core.state.reals.mixing = entry.plan.mixing_weight
+        super()._fold(entry)
+
+    def _keep_for_later(self, fresh: list[OpenPlan]) -> None:
+        # Only own episodes have a loss estimate, and their u is that of the policy alone.
+        reals = self.core.state.reals
+        mixing, reals.mixing = reals.mixing, 0.0
+        super()._keep_for_later(fresh)
+        reals.mixing = mixing
+
     @property
     def reserve(self) -> FloatArray:
-        """(m,): how much less than allowed the episodes so far have surely cost.
+        """(m,): how much less than allowed the episodes so far have surely cost, open ones included.
 
         It is infinite for a constraint that no cost can exceed. An own episode is played if the reserve and one more
         threshold have room for what it may cost.
         """
         account, left = self.core.state.account, np.full(self.view.num_constraints, np.inf)
-        left[self.view.binding] = account.allowed - account.charged
+        held = self.core.buffers.held
+        left[self.view.binding] = (account.allowed + held[1]) - (account.charged + held[0])
         return frozen(left)
 
     @exclusive
@@ -122,7 +175,10 @@ class BOPS(BaselineLearner):
         sure = self._budget.sure(events) if events > 1 else 1.0 - self.delta  # the account needs no transitions
         budget = Promise(
             "budget",
-            "after every episode the summed expected costs of all episodes so far are at most as many times the "
+            "after every episode the summed expected costs of all episodes so far, open ones included, are at most "
+            f"the sum of their thresholds, at last: {limits(self)}"
+            if self.queue.widest > 1 or self.queue.changes
+            else "after every episode the summed expected costs of all episodes so far are at most as many times the "
             f"thresholds: {limits(self)}",
             sure,
             f"{SOURCE}, Theorem P",

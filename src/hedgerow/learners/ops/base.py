@@ -29,8 +29,8 @@ from hedgerow.learners.base import ARGUMENTS, BaseLearner, exclusive
 from hedgerow.learners.guarantees import CLEAN_EVENT, Budget
 from hedgerow.learners.kernels import BaselineArrays, baseline_arrays
 from hedgerow.learners.logs import checked_digests, no_logs
-from hedgerow.learners.open_plans import OpenPlan
-from hedgerow.learners.ops.absorb import learn_broken, log_for, take_in, wait_in
+from hedgerow.learners.open_plans import LostPlan, OpenPlan
+from hedgerow.learners.ops.absorb import learn_broken, log_for, take_back, take_in, wait_in
 from hedgerow.learners.ops.account import AccountRule, no_account
 from hedgerow.learners.ops.changes import changed
 from hedgerow.learners.ops.fallback import fallback_solve
@@ -269,6 +269,9 @@ class MirrorLearner(BaseLearner):
 
     def _take_in(self, log: Log) -> None:
         take_in(self, log)
+
+    def _take_back(self, plan: LostPlan, outcome: Episode) -> None:
+        take_back(self, plan, outcome)
 
     def _open_plan(self) -> NumberedPlan:
         lam, bounds = self.core.state.reals.mixing, np.zeros(self.view.num_constraints)

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.checks import FloatArray
+from hedgerow.checks import FloatArray, frozen
 from hedgerow.confidence.premises import FALSE_ALARM
 from hedgerow.confidence.sets import REASONS
 from hedgerow.learners.api import OWN, NumberedPlan
 from hedgerow.learners.base import exclusive
 from hedgerow.learners.guarantees import Ledger, Promise, first_reason
 from hedgerow.learners.kernels import flat_arrays
+from hedgerow.learners.open_plans import OpenPlan
 from hedgerow.learners.ops.choice import choose, make_choice, occupy
 from hedgerow.learners.ops.guarantees import (
     assumptions,
@@ -35,7 +36,7 @@ from hedgerow.learners.ops.guarantees import (
     unknown_void,
 )
 from hedgerow.learners.ops.mixing import baseline_share, cost_bounds, is_due, set_mixture
-from hedgerow.learners.ops.pool import reason_of
+from hedgerow.learners.ops.pool import reason_of, tilt_of
 from hedgerow.learners.ops.s_ops import REGRET_EVENTS, SOPS
 from hedgerow.learners.ops.settings import confidence_void
 from hedgerow.learners.ops.state import Core
@@ -80,7 +81,6 @@ class COPS(SOPS):
     pools = True
     # The regret is proved for these rates; and with adaptive ones it was a third larger against `pursuit`.
     preset_changes: ClassVar[Mapping[str, Mapping[str, Any]]] = {"sharpest": {"eta": "paper", "gamma": "paper"}}
-    opens = False  # an episode is judged by the pool of the time when it is learnt
     floor = FLOOR
 
     def _use(self, core: Core) -> None:
@@ -101,14 +101,57 @@ class COPS(SOPS):
     def _keep_played(self) -> None:
         """Copy the member that was played last to the last place, which new members leave alone."""
         policies, member = self.core.pool.policies, self._member
-        if member >= 0:
-            policies[-1] = policies[member]
-            self.progress.branch = len(self.baselines.policies) + len(policies)
+        if self.queue.entries and self.queue.entries[-1].plan.episode >= self.episode:
+            self.progress.branch = 0  # open plans hold what they play
+        elif member >= 0:
+            self._let_play(policies[member])
+
+    def _enter(self, policy: FloatArray, repeats: bool) -> None:
+        super()._enter(policy, repeats)
+        if self.queue.entries:
+            self.progress.branch = 0
+
+    def _let_play(self, policy: FloatArray) -> None:
+        """Make a policy (num_rows,) the one that was played last."""
+        policies = self.core.pool.policies
+        policies[-1] = policy
+        self.progress.branch = len(self.baselines.policies) + len(policies)
+
+    @property
+    def _num_members(self) -> int:  # type: ignore[override]
+        """How many places the pool has."""
+        return len(self.core.pool.weights)
+
+    @property
+    def _pool_drawn(self) -> int:  # type: ignore[override]
+        """1 if the coin of the last plan fell on the pool."""
+        return self.core.pool.numbers.drawn
+
+    def _fold(self, entry: OpenPlan) -> None:
+        self.core.pool.numbers.drawn = entry.drawn
+        if entry.branch > len(self.baselines.policies):
+            self._let_play(entry.played)
+        if entry.u is not None:
+            self.core.pool_rule.late.share = entry.plan.notes["pool_weight"]
+            self.core.pool_rule.tilt[:] = 0.0 if entry.tilt is None else entry.tilt
+        super()._fold(entry)
+
+    def _keep_for_later(self, fresh: list[OpenPlan]) -> None:
+        super()._keep_for_later(fresh)
+        core = self.core
+        if core.pool.reals.share > 0.0:
+            tilt_of(core.index, core.pool, core.pool_rule, core.state.policy, core.state.reals.mixing)
+            tilt = frozen(core.pool_rule.tilt)
+            for entry in fresh:
+                entry.tilt = tilt
 
     def played_array(self) -> FloatArray:
-        """Return the policy of the last plan as the array that compiled code uses; do not write to it."""
+        """Return the policy of the plan that is learnt from, or else of the last one; do not write to it."""
         member = self._member
-        return super().played_array() if member < 0 else self.core.pool.policies[member]
+        if member < 0 or self.queue.folding is not None:
+            return super().played_array()
+        played: FloatArray = self.core.pool.policies[member]
+        return played
 
     @property
     def _member(self) -> int:
@@ -153,14 +196,23 @@ class COPS(SOPS):
         plan = self._planned(core.state.reals.mixing, notes, bounds)
         if pool.reals.share == 0.0:
             return plan
+        pooled = self._pooled()
+        plan.__dict__["mixture"] = Mixture.trusted((pool.reals.share, pooled), (1.0 - pool.reals.share, plan.mixture))
+        if member >= 0:
+            plan.__dict__.update(policy=pooled.parts[1 + member][1], branch=OWN)
+        return plan
+
+    def _pooled(self) -> Mixture:
+        """The mixture of the pool; while nothing is learnt, plans share it."""
+        pool, entries = self.core.pool, self.queue.entries
+        if entries and entries[-1].u is None and entries[-1].is_pooled:
+            shared = entries[-1].plan.mixture.parts[0][1]  # type: ignore[union-attr]
+            assert isinstance(shared, Mixture)
+            return shared
         policies = [Policy.trusted(self.layout, pool.policies[j]) for j in range(pool.numbers.size)]
         baseline = Policy.trusted(self.layout, self.baselines.policies[0])
         members = zip(pool.weights[: len(policies)].tolist(), policies, strict=True)
-        pooled = Mixture.trusted((pool.reals.base, baseline), *members)
-        plan.__dict__["mixture"] = Mixture.trusted((pool.reals.share, pooled), (1.0 - pool.reals.share, plan.mixture))
-        if member >= 0:
-            plan.__dict__.update(policy=policies[member], branch=OWN)
-        return plan
+        return Mixture.trusted((pool.reals.base, baseline), *members)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the state by name, those that follow from others included."""
@@ -196,10 +248,12 @@ class COPS(SOPS):
             f"docs/choice.md; {cite('violation_hard')}",
             confidence_void(self.settings),
         )
+        open_at_once = self.queue.widest
+        late = f", and L for each of the {open_at_once} plans that were open at once" if open_at_once > 1 else ""
         choice = Promise(
             "choice",
             f"the losses exceed those of the S-OPS within, which has probability {self.floor:g} or more in every "
-            "episode, by O(L sqrt(T ln(1/delta) / f)) at most",
+            f"episode, by O(L sqrt(T ln(1/delta) / f)) at most{late}",
             max(0.0, 1.0 - 2.0 * self.delta),
             "docs/choice.md",
             unknown_void(self),

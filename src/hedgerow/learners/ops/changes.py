@@ -22,7 +22,9 @@ from hedgerow.errors import InvalidInput
 from hedgerow.learners.api import checked_baseline_costs
 from hedgerow.learners.open_plans import PREFIX, OpenPlans, keep_bounds, queue_up, with_thresholds
 from hedgerow.learners.ops.absorb import rebuild, reproject
+from hedgerow.learners.ops.pool import PoolNumbers, PoolReals
 from hedgerow.learners.ops.rates import draw_to_uniform, set_rates
+from hedgerow.learners.ops.state import Numbers
 from hedgerow.model.view import View, view_arrays, view_meta
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def changed(old: L, *, view: View | None = None, baseline_costs: Any = None, epi
     }
     new = type(old)._rebuilt(view, arguments, state)
     new.coin.go_to(old.coin.state)
-    new.queue = OpenPlans(most=queue.most, groups=queue.groups)
+    new.queue = OpenPlans(most=queue.most, groups=queue.groups, changes=[words])
     _adapt(state, old, new)
     if "stay" in state:  # the limit is of the new learner, the losses are those that were seen
         state["stay"] = np.concatenate((new.core.state.stay.values[:1], state["stay"][1:]))
@@ -71,6 +73,7 @@ def changed(old: L, *, view: View | None = None, baseline_costs: Any = None, epi
     queue.keys.append(old._key)
     queue.changes.append(words)
     new.queue = queue
+    new._follow_queue()
     return new
 
 
@@ -84,8 +87,6 @@ def _lower_rate(old: MirrorLearner, episodes: int) -> None:
 
 def _in_words(old: MirrorLearner, view: View, baseline_costs: Any, episodes: int | None) -> str:
     """What changes, in words, if it may."""
-    if not old.opens:
-        raise InvalidInput(f"{old.title} cannot be changed: what it keeps of its past belongs to one set of thresholds")
     before = max(len(old.queue.entries), old.progress.pending) + old.episode
     if episodes is not None:
         if old.settings.radii not in WITHOUT_HORIZON or old.episodes is None:
@@ -104,8 +105,10 @@ def _in_words(old: MirrorLearner, view: View, baseline_costs: Any, episodes: int
         )
     if baseline_costs is not None and not old.inputs.baseline:
         raise InvalidInput(f"{old.title} is given no baseline, and so no costs of one")
-    if old.core.state.search.weights.size and not np.array_equal(old.view.binding, view.binding):
-        raise InvalidInput("its search has watched other constraints than can be violated with these thresholds")
+    if not np.array_equal(old.view.binding, view.binding):
+        watched = "search" if old.core.state.search.weights.size else "account" if old.core.rule.account.active else ""
+        if watched:
+            raise InvalidInput(f"its {watched} has watched other constraints than these thresholds let be violated")
     limits = (f"{n} {a:g} -> {b:g}" for n, a, b in _limits(old.view, view) if a != b)
     costs = "" if baseline_costs is None else "; other costs of the baseline"
     return f"before plan {before}, thresholds: {', '.join(limits) or 'the same'}{costs}"
@@ -127,8 +130,21 @@ def _same_but_for_thresholds(view: View, other: View) -> bool:
     )
 
 
+def _empty_pool(state: dict[str, NDArray[Any]], new: MirrorLearner) -> None:
+    """Leave a pool without members, which were certified for the former thresholds; plans keep what they play."""
+    for name in ("policies", "weights", "bounds", "reasons"):
+        state[f"pool.{name}"] = np.zeros_like(getattr(new.core.pool, name))
+    numbers, reals = PoolNumbers(state["pool.numbers"]), PoolReals(state["pool.reals"])
+    numbers.size, reals.base, reals.share = 0, 1.0, 0.0
+    learnt = Numbers(state["numbers"])
+    learnt.branch = 0
+    state |= {"pool.numbers": numbers.values, "pool.reals": reals.values, "numbers": learnt.values}
+
+
 def _adapt(state: dict[str, NDArray[Any]], old: MirrorLearner, new: MirrorLearner) -> None:
     """Replace the arrays of a state that do not fit the new thresholds."""
+    if old.pools:
+        _empty_pool(state, new)
     if np.array_equal(old.view.binding, new.view.binding):
         return
     fresh, numbers = new.state_arrays(), AggregateNumbers(state["aggregate.numbers"])

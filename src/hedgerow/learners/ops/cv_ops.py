@@ -147,6 +147,7 @@ class CVOPS(MirrorLearner):
         self._use(core)
         if self.settings.phase2_stats == "discard":
             self.absorbed = no_logs()  # what is forgotten may be told again
+            self.queue.lost, self.queue.late = [], []  # and has nothing unknown
 
     def _second_core(self, search: Search) -> Core:
         """S-OPS with the mixture that was found."""

@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.checks import FloatArray
-from hedgerow.confidence.counts import Counts, make_counts, record_gaps, set_gaps
+from hedgerow.confidence.counts import Counts, make_counts
 from hedgerow.environments.play import Path
 from hedgerow.learners.open_plans import OpenPlan, OpenPlans
-from hedgerow.learners.ops.absorb import learn_broken
-from hedgerow.model.episode import decide
+from hedgerow.learners.ops.absorb import counts_of, learn_broken
 
 if TYPE_CHECKING:
     from hedgerow.learners.ops.base import MirrorLearner
@@ -39,28 +38,17 @@ def learn_grouped(learner: MirrorLearner, entry: OpenPlan, path: Path) -> None:
     """Learn from the outcome of the first open plan, which has a group; `path` holds its numbers."""
     queue, outcome = learner.queue, entry.outcome
     assert outcome is not None
-    counts, gained = counts_of(learner, entry), np.zeros(0)
+    counts, gained = counts_of(learner, outcome, entry.played), np.zeros(0)
     added = make_counts(learner.layout, learner.view.num_constraints).replace(
         num_visits=counts.num_visits, num_moves=counts.num_moves, unknown_moves=counts.unknown_moves
     )
     if not entry.repeats:
-        gained = add_means(added, [counts_of(learner, each) for each in queue.members(entry.plan.group)], queue)
+        members = [(each.outcome, each.played) for each in queue.members(entry.plan.group)]
+        gained = add_means(added, [counts_of(learner, one, plays) for one, plays in members if one is not None], queue)
         queue.groups += 1
     learn_broken(learner, outcome, path, added, entry.repeats)
     if gained.any():  # only now: what an interrupt leaves undone must not have left slack
         queue.slack = gained if queue.slack is None else queue.slack + gained
-
-
-def counts_of(learner: MirrorLearner, entry: OpenPlan) -> Counts:
-    """What the outcome of a plan would add to the counts if it had no group."""
-    core, outcome = learner.core, entry.outcome
-    assert outcome is not None
-    counts = make_counts(learner.layout, learner.view.num_constraints)
-    counting = decide(outcome, independent_costs=learner.view.knowledge.independent_costs)
-    set_gaps(core.sets.scratch.gaps, outcome, counting, entry.played)
-    rows, triples, costs = outcome.rows.copy(), outcome.triples.copy(), outcome.costs.copy()
-    record_gaps(core.index, core.sets.rule.box.laws, counts, rows, triples, costs, core.sets.scratch.gaps)
-    return counts
 
 
 def add_means(added: Counts, members: list[Counts], queue: OpenPlans) -> FloatArray:

@@ -151,6 +151,11 @@ def incomplete(learner: MirrorLearner) -> list[str]:
             f"{unknown} episodes with unknown values, for which the confidence sets have room: who stopped an "
             "episode, or took over, had not foreseen where the next step would lead"
         )
+    if learner.queue.resolved:
+        told.append(
+            f"{learner.queue.resolved} outcomes came after their plans were given up, and are in the confidence sets "
+            "in the place of what was unknown"
+        )
     for reason, count in learner.declared.items():
         told.append(
             f"something of {count} episodes was left out, which is declared to have nothing to do with their costs or "
@@ -168,6 +173,8 @@ def unknown_void(learner: MirrorLearner) -> str:
     unknown = learner.core.state.incomplete.unknown
     if unknown:
         return f"{unknown} episodes with unknown values: the confidence sets keep room for these and need not shrink"
+    if learner.queue.resolved:
+        return f"the losses of {learner.queue.resolved} episodes came after these were given up, and were not learnt"
     if learner.episodes is not None and learner.episode > learner.episodes:
         return f"its rates were chosen for {learner.episodes} episodes, and it has learnt from {learner.episode}"
     return ""

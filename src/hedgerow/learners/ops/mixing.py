@@ -173,5 +173,6 @@ def mixing_weight(core: Core, status: int) -> float:
     if core.state.stay.now > 0.0:
         return 1.0
     if core.rule.account.active:
-        return 0.0 if affords_own(core.rule.account, core.state.account, core.baseline, core.state.bounds) else 1.0
+        account, bounds = core.state.account, core.state.bounds
+        return 0.0 if affords_own(core.rule.account, account, core.baseline, bounds, core.buffers.held) else 1.0
     return safe_weight(core.baseline, core.state.bounds)

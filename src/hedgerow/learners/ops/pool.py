@@ -51,7 +51,7 @@ class PoolNumbers(Record):
     plans: int
     """How often they were chosen"""
     drawn: int
-    """1 if the open plan was drawn from the pool"""
+    """1 if the plan that was made last, or that is being learnt, was drawn from the pool"""
     pauses: int
     """How often it was found to lose more than S-OPS, by estimates"""
     resumes: int
@@ -103,6 +103,13 @@ class Pool(Bundle):
     reals: PoolReals
 
 
+class LatePlan(Record):
+    """Of a plan that was made before others were learnt."""
+
+    share: float
+    """The probability of the pool"""
+
+
 class PoolRule(Bundle):
     """What stays the same, and buffers."""
 
@@ -120,6 +127,10 @@ class PoolRule(Bundle):
     """(num_rows,)"""
     u: FloatArray
     """(L,): upper occupancy bounds of the pool on the visited pairs"""
+    tilt: FloatArray
+    """(num_rows,): of a late plan, see `tilt_of`"""
+    late: LatePlan
+    """Likewise"""
 
 
 def make_pool(layout: Layout, members: int, num_constraints: int) -> Pool:
@@ -153,6 +164,8 @@ def make_pool_rule(layout: Layout, floor: float, delta: float, members: int) -> 
         q=np.zeros(small.num_rows),
         mixed=np.zeros(small.num_rows),
         u=np.zeros(small.steps),
+        tilt=np.zeros(small.num_rows),
+        late=LatePlan(),
     )
 
 
@@ -201,10 +214,13 @@ def bound_members(
 @kernel
 def judge_episode(
     index: LayoutArrays, pool: Pool, rule: PoolRule, policy: FloatArray, mixing: float, rows: IntArray,
-    losses: FloatArray, episode: int,
+    losses: FloatArray, episode: int, late: bool,
 ) -> None:  # fmt: skip
-    """Compare the two mixtures by the losses (L,) of an episode; `policy` (num_rows,) and `mixing` are of S-OPS."""
-    reals, share, paid = pool.reals, pool.reals.share, 0.0
+    """Compare the two mixtures by the losses (L,) of an episode; `policy` (num_rows,) and `mixing` are of S-OPS.
+
+    `late`: the plan was made before others were learnt, with `rule.late` and `rule.tilt`.
+    """
+    reals, share, paid = pool.reals, rule.late.share if late else pool.reals.share, 0.0
     for k in range(len(rows)):
         paid += losses[k]
         pool.loss_sums[rows[k]] += losses[k]
@@ -214,20 +230,35 @@ def judge_episode(
     reals.episodes += 1.0
     if share == 0.0:
         return
+    d, steps = 0.0, float(len(rule.u))
+    if late:
+        for k in range(len(rows)):
+            d += rule.tilt[rows[k]] * losses[k]
+    else:
+        forward(index, pool.p_hat, policy, rule.reach, rule.q)
+        for k in range(len(rows)):
+            r = rows[k]
+            q_s, q_p = mixing * pool.baseline[r] + (1.0 - mixing) * rule.q[r], pool.occupancy[r]
+            q = share * q_p + (1.0 - share) * q_s
+            if q > 0.0:  # at least f times either of the two
+                d += (q_p - q_s) * losses[k] / q
+    if episode >= pool.numbers.resumes:  # else a plan of before the pause, which has been judged
+        reals.gap += d
+        reals.squares += d * d
+        if reals.gap > PATIENCE * sqrt(reals.squares + steps * steps):
+            _pause(pool, episode + 1)
+    _test(pool, rule, share, paid - centre, steps)
+
+
+@kernel
+def tilt_of(index: LayoutArrays, pool: Pool, rule: PoolRule, policy: FloatArray, mixing: float) -> None:
+    """(q_P - q_S) / q of the present plan in all rows, into `rule.tilt`: d is the sum of it times the losses."""
+    share, tilt = pool.reals.share, rule.tilt
     forward(index, pool.p_hat, policy, rule.reach, rule.q)
-    d = 0.0
-    for k in range(len(rows)):
-        r = rows[k]
+    for r in range(len(tilt)):
         q_s, q_p = mixing * pool.baseline[r] + (1.0 - mixing) * rule.q[r], pool.occupancy[r]
         q = share * q_p + (1.0 - share) * q_s
-        if q > 0.0:  # at least f times either of the two
-            d += (q_p - q_s) * losses[k] / q
-    steps = float(len(rule.u))
-    reals.gap += d
-    reals.squares += d * d
-    if reals.gap > PATIENCE * sqrt(reals.squares + steps * steps):
-        _pause(pool, episode + 1)
-    _test(pool, rule, share, paid - centre, steps)
+        tilt[r] = (q_p - q_s) / q if q > 0.0 else 0.0
 
 
 @kernel

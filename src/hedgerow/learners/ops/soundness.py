@@ -182,7 +182,7 @@ def check_state(learner: MirrorLearner, given: Mapping[str, NDArray[Any]]) -> No
     _settle_boxes(learner)
     check_sets(layout, core.sets)
     _check_refutation(layout, core)
-    _check_account(core, learner.episode)
+    _check_account(core, learner.episode, bool(learner.queue.changes))
     _check_stay(core, learner.settings.stay != "off", learner.episode)
     check_policies(layout, "policy", state.policy)
     check_conditionals(layout, state.conditional)
@@ -262,8 +262,11 @@ def _check_refutation(layout: Layout, core: Core) -> None:
     demand(numbers.what != BASELINE or len(core.rule.premises.beta) > 0, "state.premises.numbers: there is no baseline")
 
 
-def _check_account(core: Core, episodes: int) -> None:
-    """Check that every episode was entered into the account of B-OPS, at costs that it can have had."""
+def _check_account(core: Core, episodes: int, changed: bool) -> None:
+    """Check that every episode was entered into the account of B-OPS, at costs that it can have had.
+
+    `changed`: some of them had other thresholds, or other costs of the baseline.
+    """
     account, baseline, n = core.state.account, core.baseline, core.state.account.numbers
     if not len(account.allowed):
         return
@@ -271,10 +274,13 @@ def _check_account(core: Core, episodes: int) -> None:
     alpha, most = baseline.thresholds[binding], baseline.ceilings[binding]
     demand(n.own + n.skipped + n.baseline == episodes, f"state.account.numbers do not add up to {episodes} episodes")
     least, room = n.baseline * baseline.costs[binding], LOOSE * (1.0 + episodes)
-    demand(bool(np.all(np.abs(account.allowed - episodes * alpha) <= room)), "state.account.allowed: other thresholds")
+    off = account.allowed - episodes * most if changed else np.abs(account.allowed - episodes * alpha)
+    demand(bool(np.all(off <= room)), "state.account.allowed: other thresholds")
     demand(bool(np.all(account.seen <= n.own * most + room)), "state.account.seen is more than episodes can cost")
     demand(bool(np.all(account.squares <= n.own + room)), "state.account.squares is more than episodes can differ")
     inside = (least - room <= account.fixed) & (account.fixed <= least + n.skipped * most + room)
+    if changed:
+        inside = account.fixed <= (n.baseline + n.skipped) * most + room
     demand(bool(np.all(inside)), "state.account.fixed is not what the baseline costs")
     for j in range(len(binding)):
         total = account.fixed[j] + account.seen[j] + radius_of(core.rule.account, account, baseline, j)

@@ -154,6 +154,10 @@ class Buffers(Bundle):
     """(num_rows,): upper occupancy bounds of a plan, from the boxes of the time when it was made"""
     paid: FloatArray
     """(m,): what an own episode cost, for the account"""
+    terms: FloatArray
+    """(2, m): what its plan was charged with, and what it may cost"""
+    held: FloatArray
+    """(2, constraints that bind): the same, summed over the open plans where there are several"""
 
 
 class Core(Bundle):
@@ -226,6 +230,8 @@ def _make_buffers(layout: Layout, sets: Sets, state: State, baseline: BaselineAr
         marks=EpisodeFlags(),
         late_u=np.zeros(layout.num_rows),
         paid=np.zeros(len(state.bounds)),
+        terms=np.zeros((2, len(state.bounds))),
+        held=np.zeros((2, len(binding))),
     )
 
 

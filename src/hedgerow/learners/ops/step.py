@@ -49,7 +49,7 @@ from hedgerow.confidence.sets import (
     update_sets,
 )
 from hedgerow.environments.play import Path
-from hedgerow.learners.ops.account import enter_baseline, enter_own
+from hedgerow.learners.ops.account import enter_baseline, enter_own, set_terms
 from hedgerow.learners.ops.mixing import bound_mixture, is_baseline, set_mixture, watch_cached_bounds
 from hedgerow.learners.ops.pool import judge_episode
 from hedgerow.learners.ops.rates import follow_rates, lower_rates, set_rates
@@ -159,8 +159,9 @@ def learn(core: Core, rows: IntArray, triples: IntArray, losses: FloatArray, cos
         trace.estimate[k] = losses[k] / (trace.u[k] + reals.gamma)
     if len(core.pool.weights) > 0 and not broken and not stayed:
         judge_episode(
-            core.index, core.pool, core.pool_rule, core.state.policy, reals.mixing, rows, losses, numbers.episode
-        )
+            core.index, core.pool, core.pool_rule, core.state.policy, reals.mixing, rows, losses, numbers.episode,
+            core.buffers.marks.late == 1,
+        )  # fmt: skip
     if broken or core.buffers.marks.counted:
         marks, own = core.buffers.marks, not is_baseline(core)
         if marks.counted:
@@ -222,15 +223,18 @@ def _enter_losses(core: Core, losses: FloatArray) -> bool:
 def _enter(core: Core, costs: FloatArray) -> None:
     """Enter the episode into the account of B-OPS."""
     rule, account, marks, paid = core.rule.account, core.state.account, core.buffers.marks, core.buffers.paid
-    if core.state.numbers.branch > 0:
-        enter_baseline(rule, account, core.baseline)
+    own, terms = core.state.numbers.branch == 0, core.buffers.terms
+    if not marks.late:  # else they are those of its time
+        set_terms(rule, core.baseline, core.state.bounds, own, terms)
+    if not own:
+        enter_baseline(rule, account, core.baseline, terms)
         return
     if marks.broken == 0:  # else `absorb.py` has filled in what was not observed
         paid[:] = 0.0
         for k in range(len(costs)):
             for i in range(len(paid)):
                 paid[i] += costs[k, i]
-    enter_own(rule, account, core.baseline, core.state.bounds, paid, marks.skipped == 1)
+    enter_own(rule, account, core.baseline, terms, paid, marks.skipped == 1)
 
 
 @kernel
