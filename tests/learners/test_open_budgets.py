@@ -60,12 +60,14 @@ def least_left(
 
 
 @pytest.mark.parametrize("rule", ["bound", "ceiling"])
-@pytest.mark.parametrize(("most", "rounds"), [(1, 400), (50, 30), (1000, 2)])
+@pytest.mark.parametrize(
+    ("most", "rounds"), [(1, 200), (50, 12), (1000, 1), pytest.param(1000, 4, marks=pytest.mark.nightly)]
+)
 def test_the_budget_is_kept_however_many_plans_are_open(most: int, rounds: int, rule: str) -> None:
     learner = bops(most, rule)
     least, own = least_left(learner, most, rounds, lambda cost: 0.0)
     assert least >= 0.0
-    assert own > 40
+    assert own > 20
     assert learner.episode == most * rounds
     assert learner.guarantees()["budget"].holds
     assert (learner.reserve >= 0.0).all()
@@ -76,8 +78,8 @@ def test_the_budget_is_kept_however_many_plans_are_open(most: int, rounds: int, 
 
 def test_a_learner_that_forgets_open_plans_overdraws() -> None:
     """The tests see what they are there for."""
-    assert least_left(bops(200, "bound"), 200, 10, lambda cost: 0.0)[0] >= 0.0
-    assert least_left(bops(200, "bound", Careless), 200, 10, lambda cost: 0.0)[0] < -1.0
+    assert least_left(bops(200, "bound"), 200, 4, lambda cost: 0.0)[0] >= 0.0
+    assert least_left(bops(200, "bound", Careless), 200, 4, lambda cost: 0.0)[0] < -1.0
 
 
 @pytest.mark.parametrize("late", ["dear", "cheap"])
@@ -85,9 +87,9 @@ def test_the_budget_is_kept_if_delays_depend_on_costs(late: str) -> None:
     def delay(cost: float) -> float:
         return 4.0 if (cost > 0.0) == (late == "dear") else 0.0
 
-    least, own = least_left(bops(500), 50, 30, delay)
+    least, own = least_left(bops(500), 50, 14, delay)
     assert least >= 0.0
-    assert own > 100
+    assert own > 50
 
 
 def limits(number: int) -> hr.View:
@@ -196,7 +198,9 @@ def cops(most: int, world: hr.CMDP = WORLD, **options: Any) -> COPS:
     return learner
 
 
-@pytest.mark.parametrize(("most", "rounds"), [(1, 200), (50, 25), (1000, 2)])
+@pytest.mark.parametrize(
+    ("most", "rounds"), [(1, 200), (50, 12), (1000, 1), pytest.param(1000, 4, marks=pytest.mark.nightly)]
+)
 def test_no_plan_of_c_ops_is_unsafe_however_many_are_open(most: int, rounds: int) -> None:
     learner = cops(most)
     assert unsafe_plans(learner, most, rounds, lambda cost: 0.0, seed=1) == 0
@@ -208,8 +212,8 @@ def test_no_plan_of_c_ops_is_unsafe_however_many_are_open(most: int, rounds: int
 @pytest.mark.parametrize("late", ["dear", "cheap"])
 def test_no_plan_of_c_ops_is_unsafe_if_delays_depend_on_costs(late: str) -> None:
     learner = cops(500)
-    assert unsafe_plans(learner, 50, 25, lambda cost: 4.0 * ((cost > 0.0) == (late == "dear")), seed=2) == 0
-    assert learner.episode > 500
+    assert unsafe_plans(learner, 50, 14, lambda cost: 4.0 * ((cost > 0.0) == (late == "dear")), seed=2) == 0
+    assert learner.episode > 200
 
 
 def test_the_coins_and_losses_of_late_plans_are_those_of_their_time() -> None:
