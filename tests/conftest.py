@@ -17,6 +17,8 @@ from nightly import mark_nightly
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that is not interactive has run `make test &`
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # `nohup make test`
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.pop("COLUMNS", None)  # a shell may export the width of its window, and tables take it
 
 OF_KERNELS = {"confidence", "learners", "projection", "properties", "simulation", "verify"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -321,7 +322,18 @@ def test_a_learner_of_another_world_is_refused() -> None:
         ring().play(hr.Policy.uniform(ring(steps=3).view()), np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+STUDIES = {"fleet": ["--chargers", "4", "--days", "2"], "forecast": ["streaming-5", "-T", "200"]}
+"""Examples with options, which are no texts to copy from, and what makes them short."""
+
+
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem in STUDIES], ids=lambda path: path.stem)
+def test_the_studies_run(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(path), *STUDIES[path.stem]])
+    runpy.run_path(str(path), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem not in STUDIES], ids=lambda path: path.stem)
 def test_the_examples_run(path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = path.read_text()
     assert len(text.splitlines()) < 40 + 10 * (path.stem == "sb3_costs")  # a callback more

@@ -83,7 +83,7 @@ class OpenPlan:
     drawn: int = 0
     """1 if the coin fell on the pool of C-OPS"""
     tilt: FloatArray | None = None
-    """(num_rows,): for C-OPS, kept with `u`: see `tilt_of` of `ops/pool.py`"""
+    """(num_rows,): for C-OPS, kept with `u`: see `tilt_of` in `learners/ops/pool.py`"""
 
     @property
     def own(self) -> Policy:
