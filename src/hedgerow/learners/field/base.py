@@ -3,7 +3,7 @@
 A learner keeps the policy of its next episode in `own_policy` and overrides `_learn`, which changes it. With a baseline
 it leaves an episode to the baseline with probability `reals.mixing`. All that changes while it learns is in `seen`,
 `progress`, `reals`, `coin` and the arrays that `changing` names. A file holds these and the constructor's arguments. A
-learner with a compiled loop (`loop.py`) names it as `loop`, with the same bits as `_learn`.
+learner with a compiled loop (`loop.py`) names it as `_loop`, with the same bits as `_learn`.
 
 The clean event: all transition probabilities lie in their boxes and all means within their bounds, in all episodes.
 
@@ -130,7 +130,7 @@ class FieldLearner(BaseLearner):
     """What is kept of a plan besides the mixing weight: the names of `field.notes`."""
     words: ClassVar[tuple[str, ...]] = BY_RADII
     """The confidence sets that it takes."""
-    loop: ClassVar[Any] = None
+    _loop: ClassVar[Any] = None
     """Its compiled loop over a block of losses, called with `core`; None runs every episode step by step."""
     bounded: ClassVar[bool] = False
     """Whether it bounds the costs of its policies by balls and certificate, where its sets have these."""
@@ -335,7 +335,7 @@ class FieldWatcher(LearnerWatcher):
     @property
     def compiled(self) -> bool:
         """Whether blocks may be run compiled: not if a subclass plans or observes in a way of its own."""
-        family = next(base for base in type(self.learner).__mro__ if "loop" in vars(base))
+        family = next(base for base in type(self.learner).__mro__ if "_loop" in vars(base))
         return family is not FieldLearner and self.learner.keeps_to(family)
 
     def _check(self, rows: IntArray) -> None:
@@ -359,7 +359,7 @@ class FieldWatcher(LearnerWatcher):
     def _run(self, given: Losses, first: int) -> tuple[int, bool]:
         learner = self.learner
         try:
-            done: tuple[int, bool] = learner.loop(learner.core, self.run, given, first, learner.coin)
+            done: tuple[int, bool] = learner._loop(learner.core, self.run, given, first, learner.coin)
             return done
         finally:
             if self.learner.seen is not None:

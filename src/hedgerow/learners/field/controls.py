@@ -49,7 +49,7 @@ class FixedPolicy(FieldLearner):
     """A learner that learns nothing and keeps no statistics."""
 
     source = "a reference"
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
 
     def _statistics(self) -> Statistics | None:
         return None

@@ -54,7 +54,7 @@ TOL_MASS = 1e-6
 class FlowLearner(FieldLearner):
     """A learner whose iterate is an occupancy, with a multiplier for each constraint."""
 
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
     changing: ClassVar[tuple[str, ...]] = ("own_policy", "flow", "dual")
     words = ALL_SETS
     seen: Statistics

@@ -109,7 +109,7 @@ NUMBERS = (
 class LPLearner(FieldLearner):
     """The base of the learners that solve a linear program for each plan."""
 
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
     core: LPCore
     inputs = Inputs(baseline=True)
     opens = True

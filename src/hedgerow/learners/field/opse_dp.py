@@ -262,7 +262,7 @@ class OPSEDP(FieldLearner):
         True
     """
 
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
     kind = "opse-dp"
     title = "OPSE-DP"
     source = "Kitamura et al. 2025, in tabular form"

@@ -227,7 +227,7 @@ class OptPrimalDual(FieldLearner):
         0.0
     """
 
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
     kind = "opt-primal-dual"
     title = "OptPrimalDual"
     source = "Efroni, Mannor and Pirotta 2020; regularised: Kitamura et al. 2024"

@@ -228,7 +228,7 @@ class TripleQ(FieldLearner):
         0.0
     """
 
-    loop = staticmethod(run_block)
+    _loop = staticmethod(run_block)
     kind = "triple-q"
     title = "Triple-Q"
     source = "Wei, Liu and Ying 2022"
