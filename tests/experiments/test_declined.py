@@ -14,6 +14,7 @@ from hedgerow.experiments.options import RunOptions
 from hedgerow.experiments.spec import Experiment, SkippedCell, cells_of, experiment_data
 from hedgerow.experiments.sweep import run_experiment, stored_experiment
 from hedgerow.registry import plugins
+from hedgerow.results.leaderboard import leaderboard
 
 PICKY = """
 import hedgerow as hr
@@ -149,3 +150,25 @@ def test_the_manifest_knows_and_the_directory_can_be_resumed(folder: Path) -> No
     assert (rest.skipped, rest.done, rest.total, rest.failed) == (1, 15, 16, {})
     declined = results.open(folder / "out").manifest["declined"]
     assert {(entry["kind"], entry["world"]) for entry in declined} == {("learner", "two"), ("adversary", "lossless")}
+
+
+def test_losses_that_answer_are_declined_by_a_learner_that_must_know_them(folder: Path) -> None:
+    """Before the run, and only against them: such cells failed, and a comparison with them ended with an error."""
+    text = FILE.format(skip='declined = "skip"', episodes=40)
+    text = text.replace('name = "iid"', 'name = "pursuit"\nrate = 0.1\nlabel = "pursuit"')
+    text = text.replace('[[learner]]\nname = "picky.py:Picky"\nlabel = "picky"', '[[learner]]\nname = "oracle"')
+    experiment = small(text, folder)
+    oracles = [item for item in experiment.declined if item.kind == "learner"]
+    assert {(item.world, item.label, item.adversary) for item in oracles} == {
+        (world, "oracle", "pursuit") for world in ("one", "two", "lossless")
+    }
+    assert all("take an adversary that is fixed beforehand" in item.why for item in oracles)
+    done = run_experiment(experiment, folder / "out", RunOptions(backend="serial"))
+    assert (done.done, done.failed) == (2 * (2 + 3 + 2), {})
+    board = leaderboard(results.open(folder / "out"))
+    by_setting = {(block.setting.world, block.setting.adversary): block.standings for block in board.blocks}
+    status = {key: {rank.learner: rank.status for rank in ranks} for key, ranks in by_setting.items()}
+    assert status["one", "pursuit"]["oracle"] == "declined"
+    assert status["one", "own"]["oracle"] == "cheats"
+    with pytest.raises(InvalidInput, match="answer to the learner"):
+        small(text.replace('declined = "skip"', "").replace('[[adversary]]\nname = "own"\n', ""), folder)

@@ -10,9 +10,9 @@ from hedgerow.results.manifest import fingerprint
 
 FROZEN = {
     "adversaries": (24, "539697ff12a1323ccfa7e1fc29df9b35a210e4e0ee63ef02b0704ba1cb1ccdfc"),
-    "compare-day": (31968, "452531571d276f594427afbddee11db36dfd8bfd804f35e0f83432bf63770960"),
-    "compare-hour": (20350, "82331668661c4d8af6257a9be75dfc9717cd8c84b0856b49b6d560f1f78e5528"),
-    "compare-long": (2980, "bcea1694999852f8b09c8b8d298a602aec631cbf5cc2068f5c476e4041e357e7"),
+    "compare-day": (31830, "0f2f82246c1d8db68696fd0a6c4041e5f0dfc5f102b2fe567c8e0cc4db83543f"),
+    "compare-hour": (20250, "9e38eb0244085f13b5679017351366c776767cbdfc34a28b5afd4b8d25f04da8"),
+    "compare-long": (2960, "64dedca348f3ea124a7a06b22ca048614c6f0b886e989a244b38b0928ac176c5"),
     "compare-minute": (228, "593827ef639317b7dd0507e65ea7d5979c54c19bcd3b4f1dae241028b6941814"),
     "demo": (5, "b2f7c4f90b6fc2122b199c8e266b9bc8b14f7a344590925d261f40fcde13d787"),
     "lower-bound": (128, "ca6889d09734fc15e4fb1f4b71df07977824c568fe03b90c579f65824e80720f"),

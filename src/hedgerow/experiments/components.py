@@ -24,6 +24,7 @@ from hedgerow.learners.api import DELTA, Learner, checked_baseline_costs, descri
 from hedgerow.learners.ops import settings as switches
 from hedgerow.learners.ops.cv_ops import CVOPS, MEMORY_BUDGET, checked_memory
 from hedgerow.losses import naming, oblivious
+from hedgerow.losses.adaptive import AdaptiveLosses
 from hedgerow.losses.blocks import ObliviousLosses, is_stochastic
 from hedgerow.losses.naming import OWN
 from hedgerow.losses.oblivious import Fixed
@@ -507,6 +508,21 @@ def check_learner(
     nothing = Fixed(np.zeros(world.cmdp.layout.num_rows))
     try:
         build_learner(part, world, episodes, delta, 0, folder, nothing)
+    except InvalidInput as error:
+        raise SpecError("name", str(error)) from error
+
+
+def check_pair(
+    part: ComponentSpec, adversary: ComponentSpec, world: BuiltWorld, episodes: int, delta: float, folder: Path
+) -> None:
+    """Refuse a learner that has to know the losses, where they answer to what is played."""
+    if "losses" not in as_described(learners, part, folder).signature.parameters:
+        return
+    losses = build_adversary(adversary, 0, world, folder, episodes)
+    if not isinstance(losses, AdaptiveLosses):
+        return
+    try:
+        build_learner(part, world, episodes, delta, 0, folder, losses)
     except InvalidInput as error:
         raise SpecError("name", str(error)) from error
 

@@ -162,6 +162,8 @@ class SkippedCell:
     """Its label."""
     episodes: int
     why: str
+    adversary: str = ""
+    """The label of the only adversary that a learner declines there; empty if it declines the world"""
 
 
 @dataclass(frozen=True)
@@ -409,7 +411,9 @@ class _Trial:
             for item in self.experiment.adversaries:
                 part = self._complete(item, components.complete_adversary, episodes)
                 for world, built in present:
-                    self._check(world, episodes, item, components.check_adversary, part, built, episodes, self.folder)
+                    given = part, built, episodes, self.folder
+                    if self._check(world, episodes, item, components.check_adversary, *given):
+                        self._try_those_who_know(world, built, item, part, episodes)
 
     def _world(self, item: SpecEntry, episodes: int) -> BuiltWorld:
         """The world of a number of episodes, after learners were tried in it."""
@@ -437,14 +441,34 @@ class _Trial:
                 raise
             raise SpecError(error.key, f"in the world {world.label!r}: {error}") from error
 
-    def _check(self, world: SpecEntry, episodes: int, item: SpecEntry, action: Callable[..., Any], *given: Any) -> None:
+    def _try_those_who_know(
+        self, world: SpecEntry, built: BuiltWorld, adversary: SpecEntry, part: ComponentSpec, episodes: int
+    ) -> None:
+        """Try the learners that are given the losses themselves, which may not be known before the run."""
+        for item in self.experiment.learners:
+            learner = self.resolved["learner", item.label, episodes]
+            given = learner, part, built, episodes, self.experiment.delta, self.folder
+            self._check(world, episodes, item, components.check_pair, *given, adversary=adversary.label)
+
+    def _check(
+        self,
+        world: SpecEntry,
+        episodes: int,
+        item: SpecEntry,
+        action: Callable[..., Any],
+        *given: Any,
+        adversary: str = "",
+    ) -> bool:
+        """Whether it fits; what does not is noted."""
         try:
             self._placed(item, action, *given, world=world)
         except InvalidInput as error:
             if not self.experiment.skips:
                 raise
             why = str(error.__cause__ or error)
-            self.declined.append(SkippedCell(world.label, item.kind, item.label, episodes, why))
+            self.declined.append(SkippedCell(world.label, item.kind, item.label, episodes, why, adversary))
+            return False
+        return True
 
     def _placed(self, item: SpecEntry, action: Callable[..., Any], *given: Any, world: SpecEntry | None = None) -> Any:
         """The result of `action`; its mistakes get a line."""
@@ -465,13 +489,19 @@ class _Trial:
 
 def cells_of(experiment: Experiment) -> tuple[CellSpec, ...]:
     """All cells; learners vary fastest, and a sweep shows results of each of them early."""
-    left_out = {(item.kind, item.world, item.label, item.episodes) for item in experiment.declined}
+    left_out = {(item.kind, item.world, item.label, item.episodes, item.adversary) for item in experiment.declined}
     cells = []
     for episodes, seed, *chosen in product(
         experiment.episodes, experiment.seeds, experiment.worlds, experiment.adversaries, experiment.learners
     ):
         label = {item.kind: item.label for item in chosen}
-        if any((kind, label["world"], label[kind], episodes) in left_out for kind in ("adversary", "learner")):
+        world, against = label["world"], label["adversary"]
+        declines = [
+            ("adversary", against, ""),
+            ("learner", label["learner"], ""),
+            ("learner", label["learner"], against),
+        ]
+        if any((kind, world, name, episodes, only) in left_out for kind, name, only in declines):
             continue
         parts: dict[str, Any] = {kind: experiment.resolved[kind, name, episodes] for kind, name in label.items()}
         root = experiment.seed

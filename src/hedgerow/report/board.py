@@ -317,7 +317,8 @@ def _declined(board: Leaderboard) -> str:
     """What was left out before the run, the same reasons together."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for entry in board.declined:
-        found.setdefault((entry["label"], entry["kind"], entry["why"]), []).append(entry["world"])
+        against = f" against {entry['adversary']}" if entry.get("adversary") else ""
+        found.setdefault((entry["label"], entry["kind"] + against, entry["why"]), []).append(entry["world"])
     table = Table("What was declined", ["who", "what it is", "worlds", "why"])
     for (label, kind, why), worlds in found.items():
         table.add_row(label, kind, ", ".join(dict.fromkeys(worlds)), why)

@@ -340,7 +340,8 @@ def _block(
     ran += [Rank(learner, FAILED, why=why) for learner, why in broken.items()]
     here = setting.world, setting.episodes
     for entry in declined:
-        if entry["kind"] == "learner" and (entry["world"], entry["episodes"]) == here:
+        meant = entry.get("adversary") in (None, "", setting.adversary)
+        if entry["kind"] == "learner" and (entry["world"], entry["episodes"]) == here and meant:
             ran.append(Rank(entry["label"], DECLINED, why=entry["why"]))
     return Block(setting, ranked(ran), tuple(reference_rows(groups)))
 

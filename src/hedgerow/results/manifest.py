@@ -204,6 +204,7 @@ class DeclinedEntry(msgspec.Struct, forbid_unknown_fields=True):
     label: str
     episodes: int
     why: str
+    adversary: str = ""
 
 
 class Entries(msgspec.Struct):
