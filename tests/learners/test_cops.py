@@ -57,6 +57,28 @@ def test_the_pool_is_the_best_certified_mixture(episodes: int, m: int) -> None:
         assert found == pytest.approx(best.fun, abs=1e-7)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_older_losses_weigh_less(seed: int) -> None:
+    """The mean losses of the pool against the losses that were seen, each with its weight: about s / t."""
+    learner, rng = after(0, seed=seed), np.random.default_rng(seed)
+    seen: list[tuple[Any, Any]] = []
+    chosen = []
+    for t in range(400):
+        episode = WORLD.play(learner.plan().policy, rng, rng.random(WORLD.layout.num_rows))
+        learner.observe(episode)
+        seen.append((episode.rows, episode.losses))
+        chosen += [t] * (learner.core.pool.numbers.plans > 1 + len(chosen))
+    sums, weights = np.zeros(WORLD.layout.num_rows), np.zeros(WORLD.layout.num_rows)
+    for s, (rows, losses) in enumerate(seen):
+        weight = 0.96 ** sum(t >= s for t in chosen)
+        np.add.at(sums, rows, weight * losses)
+        np.add.at(weights, rows, weight)
+        if s >= 150:
+            assert weight == pytest.approx(s / 400, abs=0.06)
+    np.testing.assert_allclose(learner.core.pool.loss_sums, sums, rtol=1e-12)
+    np.testing.assert_allclose(learner.core.pool.visits, weights, rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_members_are_certified_and_safe(seed: int) -> None:
     """In a world where its sets hold: U_j is at least the cost of each member, and the mixture respects the limits."""

@@ -14,7 +14,9 @@ The last are what the anchored bound makes cheap. Bounds are expensive and hardl
 program begins with estimated costs in their place. Its solution names the candidates whose bounds are computed next,
 until all that it mixes have theirs. When MOST_BOUNDED have one, those without leave.
 
-The pool is chosen anew before the episodes 0, 5, 10, ..., from 125 on whenever their number has grown by 1/25.
+The pool is chosen anew before the episodes 0, 5, 10, ..., from 125 on whenever their number has grown by 1/25. Each
+time what was seen of losses so far is made to count 1/25 less, so that in episode t a loss of episode s weighs about
+s/t: losses may change, and a plain mean notices it too late.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ MEMORY = 4_000_000
 """Numbers in the table of candidates, at most"""
 LEAST_WEIGHT, ROUNDING = 1e-9, 1e-12
 FIRST_STEP, GROWTH = 5, 25
+FADING = 1.0 - 1.0 / GROWTH
+"""What the losses seen so far weigh after a choice"""
 
 
 class ChoiceTallies(Record):
@@ -114,6 +118,9 @@ def choose(core: Core, choice: Choice) -> None:
     solved = _solve(core, choice)
     _take(core, choice, solved)
     pool, t = core.pool, core.state.numbers.episode
+    for r in range(len(pool.visits)):
+        pool.loss_sums[r] *= FADING
+        pool.visits[r] *= FADING
     pool.numbers.plans += 1
     pool.numbers.due = t + max(FIRST_STEP, t // GROWTH)
 

@@ -37,7 +37,7 @@ from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.model.layout import Layout
 from hedgerow.model.random_streams import Stream, uniform
 
-PATIENCE = 1.6
+PATIENCE = 1.2
 """How many times the root of its squares the gap may be before a pause"""
 
 
@@ -90,9 +90,9 @@ class Pool(Bundle):
     reasons: IntArray
     """(most members, m): which set gave it, see `choice.py`"""
     loss_sums: FloatArray
-    """(num_rows,): observed losses"""
+    """(num_rows,): observed losses, older ones with less weight (`choice.py`)"""
     visits: FloatArray
-    """(num_rows,): their number"""
+    """(num_rows,): the sum of these weights"""
     p_hat: FloatArray
     """(num_triples,): the transitions with which the members were chosen"""
     occupancy: FloatArray
