@@ -14,7 +14,7 @@ from hedgerow.compiling.kernels import kernel
 from hedgerow.model.kernel_layout import LayoutArrays
 from hedgerow.projection.dual import is_full
 from hedgerow.projection.problem import KernelProblem, Workspace
-from hedgerow.projection.vectors import add_multiple
+from hedgerow.projection.vectors import LANES, PLAIN, add_multiple, add_products
 
 RIDGE = 1e-13
 """Relative to the curvature; it decides between duplicate constraints."""
@@ -314,7 +314,14 @@ def _correct_layer(index: LayoutArrays, k: int, ws: Workspace) -> None:
     w, p, bound, num_bound, held = ws.w, ws.p, ws.bound, ws.num_bound, ws.held
     first, block = index.state_start[k + 1], ws.diagonal_start[k + 1]
     width = index.state_start[k + 2] - first
-    for r in range(index.state_start[k] * index.num_actions, first * index.num_actions):
+    begin, end = index.state_start[k] * index.num_actions, first * index.num_actions
+    if not PLAIN and width <= LANES and is_full(index, k):
+        add_products(
+            diagonal, np.uint64(block), held, np.uint64(first), w, num_bound, p, bound,
+            np.uint64(begin), np.uint64(end), np.uint64(row_start[begin]), np.uint64(width),
+        )  # fmt: skip
+        return
+    for r in range(begin, end):
         if num_bound[r] == 0:
             continue
         start, count, weight = np.uint64(row_start[r]), row_start[r + 1] - row_start[r], w[r]

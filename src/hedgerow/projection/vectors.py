@@ -420,6 +420,59 @@ def _held_intrinsic() -> Any:
     return intrinsic(typed)
 
 
+def _products_intrinsic() -> Any:
+    def typed(
+        context: Any, diagonal: Any, block: Any, held: Any, to: Any, weights: Any, numbers: Any, p: Any, bound: Any,
+        row: Any, last: Any, at: Any, width: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            block, to, (row, last, at, width) = arguments[1], arguments[3], arguments[8:]
+            lanes = Lanes(context, builder, signature, arguments, width)
+            zero, none = lanes.constant(0.0), ir.Constant(lanes.byte, None)
+            begin, kept, *sums = (
+                cgutils.alloca_once_value(builder, each)  # type: ignore[no-untyped-call]
+                for each in (at, zero, *[zero] * LANES)
+            )
+            made = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (4, 5)}
+            with cgutils.for_range(builder, builder.sub(last, row)) as loop:
+                here = builder.add(row, loop.index)
+                weight, number = (builder.load(builder.gep(made[i], [here])) for i in (4, 5))
+                start = builder.load(begin)
+                with builder.if_then(builder.icmp_signed("!=", number, ir.Constant(number.type, 0))):
+                    share = lanes.load(6, start, lanes.double)
+                    is_held = builder.icmp_signed("!=", lanes.load(7, start, lanes.byte), none)
+                    mass, free = weight.type(0.0), builder.select(is_held, zero, share)
+                    for i in range(LANES):  # in the order of the successors, as they are added elsewhere
+                        mass = builder.fadd(mass, builder.extract_element(free, ir.IntType(32)(i)))
+                    less = builder.fsub(weight, builder.fdiv(weight, mass))
+                    rest = builder.select(builder.fcmp_ordered(">", mass, weight.type(0.0)), less, weight)
+                    every, others = (lanes.spread(each, lanes.double) for each in (weight, rest))
+                    from_held = builder.fmul(every, share)
+                    from_free = builder.fmul(builder.select(is_held, every, others), share)
+                    for i, total in enumerate(sums):
+                        lane = ir.IntType(32)(i)
+                        chosen = builder.select(builder.extract_element(is_held, lane), from_held, from_free)
+                        factor = lanes.spread(builder.extract_element(share, lane), lanes.double)
+                        builder.store(builder.fadd(builder.load(total), builder.fmul(factor, chosen)), total)
+                    held = builder.select(is_held, from_held, zero)
+                    builder.store(builder.fadd(builder.load(kept), held), kept)
+                builder.store(builder.add(start, width), begin)
+            lanes.store(builder.load(kept), 2, to)
+            used, numbers = lanes.mask, ir.Constant(lanes.integer, list(range(LANES)))
+            for i, total in enumerate(sums):
+                place = ir.Constant(width.type, i)
+                with builder.if_then(builder.icmp_unsigned("<", place, width)):
+                    aligned = ir.Constant(lanes.integer, [i - i % 2] * LANES)  # entries left of the diagonal stay 0
+                    lanes.mask = builder.and_(used, builder.icmp_unsigned(">=", numbers, aligned))
+                    lanes.store(builder.load(total), 0, builder.add(block, builder.mul(place, width)))
+            return context.get_dummy_value()
+
+        places = [types.uint64] * 4
+        return types.void(diagonal, types.uint64, held, types.uint64, weights, numbers, p, bound, *places), generate
+
+    return intrinsic(typed)
+
+
 def _held_plainly(
     lower: FloatArray,
     upper: FloatArray,
@@ -487,4 +540,11 @@ held_value = _held_plainly if PLAIN else _held_intrinsic()
 """(lower, upper, bound, noted, log_ratio, v, at, to, count): sum p (v + log_ratio) over the successors at a bound.
 
 Returns it with the number of those whose log_ratio does not belong to that bound.
+"""
+add_products: Any = None if PLAIN else _products_intrinsic()
+"""(diagonal, block, held, to, w, num_bound, p, bound, row, last, at, width): for the rows row, ..., last - 1, which
+lead to all `width` <= LANES states of the next layer: what those at a bound add to its block of the Hessian and to
+`held`, which are 0.
+
+The sums of `_correct_layer` in `direction.py`, in the same order, in registers from the first row to the last.
 """
