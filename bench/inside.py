@@ -48,6 +48,25 @@ def triple_iterate(learner: MirrorLearner) -> FloatArray:
     return np.asarray(row_iterate(learner)[learner.layout.row_of_triple] * learner.core.state.conditional)
 
 
+@dataclass(frozen=True)
+class Effort:
+    """What the projections of a learner have to do."""
+
+    steps: float
+    """Newton steps per episode"""
+    own: float
+    """The probability that its own policy plays: an episode of the baseline hardly moves it"""
+    held: float
+    """The share of transitions that are at a bound of their box"""
+
+
+def effort(learner: MirrorLearner, steps: int, episodes: int) -> Effort:
+    """The effort now, and since it had made so many steps in so many episodes."""
+    state = learner.core.state
+    made = (int(state.numbers.iterations) - steps) / max(1, learner.episode - episodes)
+    return Effort(made, 1.0 - float(state.reals.mixing), float(np.mean(state.bound != 0)))
+
+
 def bytes_of(learner: MirrorLearner) -> int:
     """Memory of a learner with all its buffers."""
     return num_bytes(learner.core)

@@ -6,13 +6,13 @@ most half as much again at 45 and 240 triples, and 1.3 times beyond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from bench import terminal
+from bench import inside, terminal
 from bench.benchmark import Benchmark, option
 from bench.episode import DELTA, EpisodeSpeed
 from bench.episode_worlds import LABELS, BenchWorld
@@ -35,6 +35,16 @@ def goal_of(triples: int) -> float:
     return GOALS[0] if triples <= SMALL else GOALS[1]
 
 
+WHY = ("steps per episode", "own episodes", "at a bound")
+"""The columns that say what projections had to do: sharp, then sharpest"""
+
+
+def shown_efforts(efforts: Sequence[Mapping[str, float]]) -> list[str]:
+    """The cells of these columns."""
+    formats = {"steps": "{:.2f}", "own": "{:.0%}", "held": "{:.0%}"}
+    return [", ".join(text.format(one[name]) for one in efforts) for name, text in formats.items()]
+
+
 @dataclass(frozen=True)
 class PresetRow:
     """A learner in a world: seconds per episode."""
@@ -44,6 +54,8 @@ class PresetRow:
     learner: str
     sharp: float
     sharpest: float
+    efforts: tuple[inside.Effort, inside.Effort]
+    """Why: of either preset, while it was timed"""
 
     @property
     def ratio(self) -> float:
@@ -88,19 +100,24 @@ class PresetTimes(Benchmark[list[PresetRow]]):
             for learner in LEARNERS
             for preset in PRESETS
         ]
+        before = {each.name: (each.learner.diagnostics["iterations"], each.learner.episode) for each in able}
         samples = speed.take_turns(able, advance)
         medians = {name: float(np.median(times)) for name, times in samples.items()}
-        return [
-            PresetRow(world.label, world.triples, learner, *(medians[f"{learner} {preset}"] for preset in PRESETS))
-            for learner in LEARNERS
-        ]
+        efforts = {each.name: inside.effort(each.learner, *before[each.name]) for each in able}
+        rows = []
+        for learner in LEARNERS:
+            sharp, sharpest = (f"{learner} {preset}" for preset in PRESETS)
+            why = efforts[sharp], efforts[sharpest]
+            rows.append(PresetRow(world.label, world.triples, learner, medians[sharp], medians[sharpest], why))
+        return rows
 
     def shown(self, found: list[PresetRow]) -> Iterator[Table | str]:
-        columns = ["world", "learner", "triples", "sharp", "sharpest", "ratio", "asked", ""]
+        columns = ["world", "learner", "triples", "sharp", "sharpest", "ratio", "asked", "", *WHY]
         table = Table("time of an episode", columns, num_text=2, num_keys=2)
         for row in found:
             times = [duration(row.sharp), duration(row.sharpest), f"{row.ratio:.2f}x", f"<= {row.goal:g}x"]
-            table.add_row(row.world, row.learner, f"{row.triples:,}", *times, row.verdict)
+            why = shown_efforts([asdict(one) for one in row.efforts])
+            table.add_row(row.world, row.learner, f"{row.triples:,}", *times, row.verdict, *why)
         yield table
 
 

@@ -25,7 +25,7 @@ from bench.cores import Cores
 from bench.episode import EpisodeSpeed
 from bench.episode_goals import Goal
 from bench.ev_workday import EVWorkday
-from bench.presets import PresetTimes, goal_of
+from bench.presets import WHY, PresetTimes, goal_of, shown_efforts
 from bench.samples import Samples, shown
 from bench.scale import Scale
 from bench.timing import at_most, duration
@@ -191,10 +191,11 @@ def preset_times(data: Data) -> str:
     """An episode of `sharpest` beside one of `sharp`."""
     rows = [
         [row["world"], f"{row['triples']:,}", row["learner"], duration(row["sharp"]), duration(row["sharpest"]),
-         f"{row['sharpest'] / row['sharp']:.2f}x", f"at most {goal_of(row['triples']):g}x, {row['verdict']}"]
+         f"{row['sharpest'] / row['sharp']:.2f}x", f"at most {goal_of(row['triples']):g}x, {row['verdict']}",
+         *shown_efforts(row["efforts"])]
         for row in data["figures"]
     ]  # fmt: skip
-    return markdown(["world", "transitions", "learner", "sharp", "sharpest", "ratio", "goal"], rows)
+    return markdown(["world", "transitions", "learner", "sharp", "sharpest", "ratio", "goal", *WHY], rows)
 
 
 def charging(data: Data) -> str:

@@ -89,8 +89,9 @@ def test_savings_are_told_with_their_verdict() -> None:
 
 def test_presets_and_charging_stand_in_tables() -> None:
     row = {"world": "w", "triples": 45, "learner": "S-OPS", "sharp": 1e-5, "sharpest": 1.2e-5, "verdict": "met"}
-    assert tables.preset_times({"figures": [row]}).splitlines()[2] == (
-        "| w | 45 | S-OPS | 10.0 us | 12.0 us | 1.20x | at most 1.5x, met |"
+    efforts = [{"steps": 1.14, "own": 0.56, "held": 0.01}, {"steps": 3.2, "own": 0.84, "held": 0.5}]
+    assert tables.preset_times({"figures": [row | {"efforts": efforts}]}).splitlines()[2] == (
+        "| w | 45 | S-OPS | 10.0 us | 12.0 us | 1.20x | at most 1.5x, met | 1.14, 3.20 | 56%, 84% | 1%, 50% |"
     )
     car = {"learner": "SV-OPS", "alpha": 0.1, "saved": 0.145, "regret": 394.4, "unsafe": 2271.0, "mixing": None}
     assert tables.charging({"figures": [car]}).splitlines()[2] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2271 | - |"
