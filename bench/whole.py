@@ -132,7 +132,15 @@ class Progress(Part):
         return [*checkout, tool]
 
 
-EV_WORKDAYS = {"": (), "-hard": ("--world", "ev-workday-hard", "--seeds", "2"), "-cars": ("--cars", "1")}
+SHARP, HARD, CARS = ("--preset", "sharp"), ("--world", "ev-workday-hard", "--seeds", "2"), ("--cars", "1")
+EV_WORKDAYS = {
+    "sharp": SHARP,
+    "hard": HARD,
+    "hard-sharp": (*HARD, *SHARP),
+    "cars": (*CARS, "--seeds", "1"),
+    "cars-sharp": (*CARS, *SHARP),
+}
+"""What `ev-workday` is run with as well, by the end of the name"""
 PARTS = (
     Part("calls", 0.5),
     Part("plans", 1.5),
@@ -148,16 +156,11 @@ PARTS = (
     Part("replay", 2),
     Part("serve", 3, ("--decisions", "300", "--seconds", "5")),
     Part("safety", 2),
-    Part("agree", 2),
+    Part("agree", 1),
     Part("stress", 3),
     Part("extreme", 6),
     Part("ev-workday", 2),
-    *(
-        Part(f"ev-workday{name}{suffix}", 2, (*options, *preset), command="ev-workday")
-        for name, options in EV_WORKDAYS.items()
-        for suffix, preset in {"": (), "-sharp": ("--preset", "sharp")}.items()
-        if name or suffix
-    ),
+    *(Part(f"ev-workday-{name}", 2, options, command="ev-workday") for name, options in EV_WORKDAYS.items()),
     Part("budget", 10),
     Part("samples-paper", 60, keeps=True),
     Part("samples", 120, keeps=True),
