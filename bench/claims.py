@@ -119,6 +119,12 @@ def short(seconds: float) -> str:
     return f"{two_digits(float(value))} {unit.replace('us', 'µs')}"
 
 
+def exponent(value: float) -> str:
+    """One digit: `4e-10`."""
+    mantissa, power = f"{value:.0e}".split("e")
+    return f"{mantissa}e{int(power)}"
+
+
 def seconds(value: float) -> str:
     """Whole seconds: `74 s`."""
     return f"{value:.0f} s"
@@ -389,9 +395,22 @@ CLAIMS = (
         "projection.md",
         "Our infeasibility and gap are at most {} and {}, those of Clarabel {} and {}.",
         lambda found: [
-            f"{max(each[measure] for each in rows(found['projection-speed'], contender=name)):.0e}".replace("e-0", "e-")
+            exponent(max(each[measure] for each in rows(found["projection-speed"], contender=name)))
             for name in ("hedgerow", "Clarabel")
             for measure in ("infeasibility", "gap")
+        ],
+    ),
+    Claim(
+        "projection.md",
+        "calls {} of its answers optimal. There the objectives differ by at most {} and the occupancies by at most {}. "
+        "On the other {} it",
+        lambda found: [
+            str(sum(each["agree"] for each in found["agreement"]["figures"])),
+            *(
+                exponent(max(each[name] for each in found["agreement"]["figures"]))
+                for name in ("objective_distance", "occupancy_distance")
+            ),
+            str(sum(each["certificate_decides"] for each in found["agreement"]["figures"])),
         ],
     ),
     Claim(

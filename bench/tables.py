@@ -373,8 +373,13 @@ def main() -> None:
         sys.exit("usage: python -m bench.tables docs")
     docs = Path(sys.argv[1])
     print("rewritten" if rewrite(docs) else "nothing to change")
-    for file in not_measured(Figures(docs / FIGURES)):
+    found = Figures(docs / FIGURES)
+    for file in not_measured(found):
         print(f"there is no {file}.json: its tables stay as they are", file=sys.stderr)
+    wrong = claims.check(docs, found)
+    for complaint in wrong:
+        print(complaint, file=sys.stderr)
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -199,3 +199,7 @@ def test_pages_are_rewritten_once(tmp_path: Path) -> None:
     assert done.stdout.strip() == "rewritten"
     assert page.read_text() == before
     assert not tables.rewrite(docs)
+    page.write_text(before.replace("times the episodes per second of one", "times as many"))
+    failed = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "benchmarks.md has no such sentence" in failed.stderr
