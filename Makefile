@@ -1,6 +1,7 @@
 # One command per chore. Needs Python >= 3.11 and a package index; everything is installed into .venv, once.
 #   make PYTHON=python3.12 test    another interpreter (remove .venv first)
 #   make WORKERS=8 test            more test processes
+#   make PARTS="--only episode,calls" bench-all     some parts of it; see `python -m bench all --help`
 
 PYTHON  ?= python3
 WORKERS ?= 2
@@ -14,11 +15,11 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly quick durations contract lint format docs verify bench kernels constraints upgrade clean
+.PHONY: help demo test nightly quick durations contract lint format docs verify bench bench-all kernels constraints upgrade clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.package  ## charging cars on 19,440 real days: who saves how much carbon, and who breaks the limit
 	@$(VENV)/bin/hedgerow demo
@@ -68,6 +69,9 @@ verify: $(VENV)/.dev  ## every promise of the paper on running code, some minute
 
 bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
 	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done
+
+bench-all: $(VENV)/.dev  ## measure everything that the docs show and write it there: hours, in pieces if need be
+	@$(RUN) -m bench all $(PARTS)
 
 kernels: $(VENV)/.dev  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
 	@$(RUN) tools/ship_kernels.py

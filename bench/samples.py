@@ -252,6 +252,35 @@ class Samples(Benchmark[list[Curves]]):
         )
 
 
+@dataclass(frozen=True)
+class PaperSamples(Samples):
+    """What `sharp` saves over `paper`, in long runs of S-OPS and SV-OPS."""
+
+    name = "samples-paper"
+    json_file, figure_file = "samples-paper.json", "samples-paper.svg"
+
+    lengths: tuple[int, ...] = (100_000, 1_000_000)
+    longest: int = 0
+    worlds: tuple[str, ...] = LONG_WORLDS
+    reference: str = "paper"
+
+    @classmethod
+    def quick(cls) -> Self:
+        return cls(lengths=(10_000,), seeds=3)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The short ones first."""
+        return [
+            Task(world, learner, variant, LOSSES[0], self.baseline, length, seed)
+            for length in self.lengths
+            for seed in range(self.seeds)
+            for learner in ("S-OPS", "SV-OPS")
+            for world in self.worlds
+            for variant in self.variants
+        ]
+
+
 def shown(measure: str, value: float) -> str:
     return f"{value:.3f}" if measure == "mixing" else f"{value:.0f}"
 

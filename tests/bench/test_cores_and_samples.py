@@ -13,7 +13,7 @@ from bench_runs import invoke
 from bench import kept_curves, samples
 from bench.cores import Cores
 from bench.kept_curves import Curves, Task
-from bench.samples import Samples, SavingRow, reach
+from bench.samples import PaperSamples, Samples, SavingRow, reach
 from hedgerow.errors import FileFormatError, InvalidInput
 
 WORLD = "random (1,3,3,1)x3"
@@ -188,3 +188,12 @@ def test_cores_run_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert row["speed_up"] == 1.0
     assert row["episodes_per_second"] == pytest.approx(100 / row["time"]["median"])
     assert "100%" in shown
+
+
+def test_the_comparison_with_paper_has_the_runs_that_its_page_names() -> None:
+    tasks = PaperSamples().tasks
+    assert len(tasks) == len(set(tasks)) == 320
+    assert {task.variant for task in tasks} == {"paper", "sharp"}
+    assert {task.learner for task in tasks} == {"S-OPS", "SV-OPS"}
+    assert {task.episodes for task in tasks} == {100_000, 1_000_000}
+    assert {task.losses for task in tasks} == {"own"}
