@@ -41,7 +41,9 @@ def shipped_files() -> set[str]:
     if not names:
         names = [path.relative_to(ROOT).as_posix() for place in WHERE for path in (ROOT / place).rglob("*")]
     found = {name for name in names if (ROOT / name).is_file() and Path(name).suffix not in SOURCE_CODE}
-    return {name for name in found if not name.startswith((".github/", ".ci/")) and "__pycache__" not in name} | {
+    return {
+        name for name in found if not name.startswith((".github/", ".ci/", "kernels/")) and "__pycache__" not in name
+    } | {
         name for name in names if name.startswith("src/hedgerow/") and name.endswith(".md") and (ROOT / name).is_file()
     }
 
