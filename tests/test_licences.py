@@ -107,6 +107,16 @@ def test_pages_bring_no_fonts_and_no_images_of_others(file: str) -> None:
     assert not re.search(r"@font-face|@import|url\(\s*['\"]?(?!#)|base64,[A-Za-z0-9+/]{40}", content)
 
 
+def test_every_dependency_is_listed_with_its_extras() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras: dict[str, list[str]] = {}
+    for extra, needed in {"": project["dependencies"], **project["optional-dependencies"]}.items():
+        for one in needed:
+            extras.setdefault(re.split(r"[\[><=]", one)[0], []).append(extra)
+    listed = {name: row[0] for name, row in table("What an install fetches beside the package").items()}
+    assert listed == {name: ", ".join(found) or "-" for name, found in extras.items()}
+
+
 def test_packages_bring_the_list() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["license-files"] == ["LICENSE", PAGE.name]

@@ -155,6 +155,32 @@ def test_everything_is_pinned_once_wherever_it_is_needed() -> None:
             assert next(iter(found[0].specifier)).version in need.specifier, f"{found[0]} does not fit {text}"
 
 
+def test_every_dependency_has_a_lower_bound_and_no_upper_one() -> None:
+    """Which are tried by tools/check_dependencies.py, see CONTRIBUTING.md, "How to release"."""
+    requirements = pytest.importorskip("packaging.requirements")
+    project = ABOUT["project"]
+    bounds: dict[str, set[str]] = {}
+    for text in [
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ]:
+        need = requirements.Requirement(text)
+        assert [one.operator for one in need.specifier] == [">="], f"{text}: which versions work?"
+        bounds.setdefault(need.name, set()).add(str(need.specifier))
+    for text in groups("dev"):
+        need = requirements.Requirement(text)
+        if need.name in bounds:
+            bounds[need.name].add(str(need.specifier))
+    assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
+
+
+def test_the_oldest_numba_is_one_that_kernels_are_linked_with() -> None:
+    from hedgerow.compiling import kernels
+
+    (oldest,) = (one.partition(">=")[2] for one in ABOUT["project"]["dependencies"] if one.startswith("numba"))
+    assert f"({oldest.replace('.', ', ')}) <= version_info" in Path(kernels.__file__).read_text(encoding="utf-8")
+
+
 def test_pins_are_exact_and_say_nothing_of_where_they_come_from() -> None:
     pytest.importorskip("packaging")
     for pin in pins():
@@ -221,7 +247,7 @@ def test_a_release_is_tested_and_tried_before_it_is_published() -> None:
     workflow = parsed(ROOT / ".github" / "workflows" / "release.yml")
     publish = workflow["jobs"]["publish"]
     assert publish["environment"] == "release"
-    assert set(publish["needs"]) == {"test", "try"}
+    assert set(publish["needs"]) == {"test", "bounds", "try"}
     assert set(workflow["jobs"]["try"]["needs"]) == {"pure", "platform"}
     assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML takes `on` for a truth value
 
