@@ -1,6 +1,6 @@
 """Does the package work with the oldest and with the newest versions of everything that pyproject.toml allows?
 
-    python tools/check_dependencies.py                  # both, each in an environment of its own, some minutes
+    python tools/check_dependencies.py                  # both, each in an environment of its own; minutes
     python tools/check_dependencies.py --only oldest    # the lower bounds alone
     python tools/check_dependencies.py --only newest --python python3.13
 
@@ -51,7 +51,6 @@ class Environment:
         self.folder, self.uv, self.kind = folder, uv, kind
         self.scripts = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin")
         self.settings = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        self.settings["NUMBA_CACHE_DIR"] = str(folder / "kernels")
         self.run(uv, "venv", "--quiet", "--python", python, folder / "env")
 
     def install(self, wheel: Path) -> None:
