@@ -73,7 +73,7 @@ bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --hel
 bench-all: $(VENV)/.dev  ## measure everything that the docs show and write it there: hours, in pieces if need be
 	@$(RUN) -m bench all $(PARTS)
 
-kernels: $(VENV)/.dev  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
+kernels: $(VENV)/.package  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
 	@$(RUN) tools/ship_kernels.py
 
 constraints:  ## add what constraints.txt lacks, keep the versions that it has
@@ -87,8 +87,8 @@ clean:  ## remove .venv, caches and build products
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment, two stamps: the demo does not wait for the developers' tools, and compiles what it needs itself; the
-# tests find all kernels compiled. pip comes first: one that is older than 25.1 knows no dependency groups. The build backend
-# is installed like any other pinned package and used without an isolated environment: its version is pinned as well.
+# tests find all kernels compiled. pip and the build backend (the group `install`) come first and by name: a pip that is older
+# than 25.1 knows no dependency groups. The backend is used without an isolated environment: its version is pinned as well.
 
 $(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -100,8 +100,7 @@ $(RUN):
 
 $(VENV)/.package: pyproject.toml constraints.txt $(wildcard kernels/*.tar.xz) | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
-	@$(PIP) pip
-	@$(PIP) --group install
+	@$(PIP) pip hatchling
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
