@@ -17,7 +17,6 @@ from hedgerow.journal import audit
 from hedgerow.journal import journal as module
 from hedgerow.journal.events import plain
 from hedgerow.journal.journal import Journal, seconds
-from hedgerow.journal.replay import Live
 
 SECONDS = 120.0
 """After which a test gives up"""
@@ -367,21 +366,140 @@ def test_a_failed_commit_leaves_nothing_behind(url: str, name: str, monkeypatch:
     assert audit.verify(url, name).problem == ""
 
 
-def test_an_outcome_that_breaks_the_learner_counts_as_unknown(
-    url: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with make(url, name) as journal:
-        decision, tell = journal.ask("monday"), Live.tell
+BREAKS = 0.123
+"""A loss that breaks the learner of the tests below, as a defect would"""
 
-        def broken(live: Live, key: str, episode: Any) -> None:
-            tell(live, key, episode)
+
+@pytest.fixture
+def breakable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a learner fail halfway, when it learns an outcome with this loss."""
+    end = hr.SOPS._end
+    absorbing = {"_take_in": hr.SOPS._take_in, "_take_back": hr.SOPS._take_back}
+
+    def broken(learner: Any, episode: Any) -> None:
+        end(learner, episode)
+        if BREAKS in episode.losses:
             raise ZeroDivisionError("a defect")
 
-        monkeypatch.setattr(Live, "tell", broken)
-        assert journal.try_tell("monday", *outcome(decision, 1)) == "poisoned"
-        monkeypatch.undo()
-        assert journal.decision("monday").status == "poisoned"
+    def broken_log(learner: Any, log: Any) -> None:
+        absorbing["_take_in"](learner, log)
+        raise ZeroDivisionError("a defect")
+
+    def broken_late(learner: Any, plan: Any, episode: Any) -> None:
+        absorbing["_take_back"](learner, plan, episode)
+        if BREAKS in episode.losses:
+            raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(hr.SOPS, "_end", broken)
+    monkeypatch.setattr(hr.SOPS, "_take_in", broken_log)
+    monkeypatch.setattr(hr.SOPS, "_take_back", broken_late)
+
+
+def breaking(decision: Any, number: int) -> tuple[Any, Any, Any]:
+    path, losses, costs = outcome(decision, number)
+    return path, [BREAKS, losses[1]], costs
+
+
+@pytest.mark.usefixtures("breakable")
+@pytest.mark.parametrize("others", [0, 2])
+def test_an_outcome_that_breaks_the_learner_counts_as_unknown(url: str, name: str, others: int) -> None:
+    with make(url, name) as journal:
         play(journal, 0, 3)
+        decision = journal.ask("monday")
+        for j in range(others):
+            journal.ask(f"open {j}")
+        told = breaking(decision, 1)
+        assert journal.try_tell("monday", *told) == "poisoned"
+        assert journal.decision("monday").status == "poisoned"
+        assert journal.try_tell("monday", *told) == "repeated"
+        assert journal.try_tell("monday", *outcome(decision, 1)) == "conflict"
+        assert (journal.status()["learnt"], journal.learner.logged["unknown"]) == (4, 1)
+        assert journal.status()["told"] == 4  # it was observed all the same
+        for j in range(others):
+            journal.abandon(f"open {j}", "off")
+        play(journal, 3, 6)
+    assert audit.verify(url, name).problem == ""
+
+
+@pytest.mark.usefixtures("breakable")
+@pytest.mark.parametrize("how", ["tell", "abandon", "expire", "in a batch"])
+def test_an_outcome_that_waits_and_breaks_the_learner_is_unknown_and_no_other(url: str, name: str, how: str) -> None:
+    """Its turn comes with the outcome of an earlier decision, which is not to blame."""
+    clock = Clock()
+    with make(url, name, deadline="1h", clock=clock) as journal:
+        first, *bad, last = [journal.ask(day) for day in ("first", "bad", "worse", "last")]
+        for decision in (*bad, last):
+            journal.tell(decision.id, *(outcome(decision, 3) if decision is last else breaking(decision, 2)))
+        assert journal.status()["learnt"] == 0
+        if how == "tell":
+            assert journal.tell("first", *outcome(first, 1)) == "recorded"
+        elif how == "abandon":
+            assert journal.abandon("first", "off") == "recorded"
+        elif how == "expire":
+            clock.now = 3601.0
+            assert journal.expire() == 1
+        else:
+            with journal.batch():
+                before = journal.ask("in the batch")
+                journal.tell("first", *outcome(first, 1))
+            assert journal.decision("in the batch").content == before.content
+        statuses = [journal.decision(day).status for day in ("first", "bad", "worse", "last")]
+        ended = {"abandon": "abandoned", "expire": "expired"}.get(how, "told")
+        assert statuses == [ended, "poisoned", "poisoned", "told"]
+        assert journal.status()["learnt"] == 4
+        assert journal.learner.logged["unknown"] == 2 + (ended != "told")
+        assert "a defect" in journal.decision("bad").events[-1].content["reason"]
+        assert journal.tell("bad", *breaking(bad[0], 2)) == "repeated"
+        play(journal, 3, 6)
+    assert audit.verify(url, name).problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.decision("first").status == ended
+
+
+@pytest.mark.usefixtures("breakable")
+def test_a_log_and_a_late_outcome_that_wait_and_break_the_learner_are_left_out(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        lost, gone = journal.ask("lost"), journal.ask("gone")
+        for decision in (lost, gone):
+            journal.abandon(decision.id, "off")
+        assert journal.tell("gone", *breaking(gone, 5)) == "late"  # at once: no decision is open
+        first = journal.ask("first")
+        path, losses, costs = outcome(first, 1)
+        journal.absorb(hr.Log.read(VIEW, [hr.Episode(VIEW, path, losses, costs)] * 5))
+        assert journal.tell("lost", *breaking(lost, 5)) == "resolved"  # when "first" is learnt
+        assert journal.tell("first", path, losses, costs) == "recorded"
+        assert journal.decision("lost").status == "poisoned"
+        assert journal.status()["events"]["poisoned"] == 2  # it, and the log
+        assert (journal.learner.logged["unknown"], journal.learner.logged["episodes"]) == (2, 0)
+        play(journal, 0, 3)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_outcomes_that_came_late_are_in_the_mean_costs(url: str, name: str) -> None:
+    """A deadline must not make the costs look lower than they were: those that came late are costs as well."""
+    with make(url, name) as journal:
+        decisions = [journal.ask(day) for day in "abc"]
+        grouped, cut = journal.ask("d", group="monday"), journal.ask("e")
+        told = [outcome(decision, j) for j, decision in enumerate([*decisions, grouped, cut])]
+        for day in "bc":
+            journal.abandon(day, "no answer")
+        journal.abandon("d", "no answer")
+        journal.abandon("e", "a power cut", independent=True)
+        journal.close_group("monday")
+        answers = [journal.tell(day, *each) for day, each in zip("abcde", told, strict=True)]
+        assert answers == ["recorded", "resolved", "resolved", "late", "late"]
+        answers = [journal.tell(day, *each) for day, each in zip("abcde", told, strict=True)]
+        assert answers == ["repeated"] * 5
+        with pytest.raises(ConflictError):
+            journal.tell("e", told[4][0], [0.0, 0.0], told[4][2])
+        status = journal.status()
+        assert status["events"] == {"ask": 5, "tell": 1, "abandon": 4, "close": 1, "resolve": 2, "late": 2,
+                                    "conflict": 1}  # fmt: skip
+        assert status["told"] == sum(branch["told"] for branch in status["branches"].values()) == 5
+        means = np.mean([np.sum(costs, axis=0) for _, _, costs in told], axis=0)
+        assert list(status["mean_costs"].values()) == pytest.approx(means.tolist())
+        assert status["mean_loss"] == pytest.approx(np.mean([np.sum(losses) for _, losses, _ in told]))
+        assert sum(block["told"] for block in status["history"]) == 5
     assert audit.verify(url, name).problem == ""
 
 
@@ -519,6 +637,10 @@ def test_what_cannot_be_kept(tmp_path: Any) -> None:
         Journal.create(url, "site", make_learner(on_refuted="raise"))
     with pytest.raises(InvalidInput, match="a learner of hedgerow"):
         Journal.create(url, "site", object())  # type: ignore[arg-type]
+    planned = make_learner()
+    planned.plan()
+    with pytest.raises(InvalidInput, match="open plans"):
+        Journal.create(url, "site", planned)
     with pytest.raises(InvalidInput, match="no database"):
         Journal.open(url, "site")
     make(url, "other").close()

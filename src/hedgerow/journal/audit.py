@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hedgerow.errors import HedgerowError, InvalidInput, JournalError
 from hedgerow.importers.logs import Log
-from hedgerow.journal.events import OUTCOMES, Event
+from hedgerow.journal.events import LEARNT, Event
 from hedgerow.journal.journal import Journal
 from hedgerow.journal.replay import Live
 from hedgerow.journal.storage import Store
@@ -73,7 +73,7 @@ def current(store: Store) -> Live:
 
 def outcomes(store: Store, live: Live) -> Iterator[tuple[Event, Episode]]:
     """The outcomes that were told, in the order in which they came."""
-    for event in store.events(kinds=OUTCOMES):
+    for event in store.events(kinds=LEARNT):
         yield event, Episode.from_dict(live.learner.view, event.outcome)
 
 
@@ -96,7 +96,7 @@ def fork(url: str, name: str, other: str, thresholds: Mapping[str, float]) -> di
         if here.learner.num_open:
             raise InvalidInput(f"decisions are open: {here.learner.num_open}; fork a journal that has none")
         there = Live(here.learner, store.log)
-        there.change({"thresholds": dict(thresholds)})
+        there.do("change", None, {"thresholds": dict(thresholds)})
         settings = store.settings
     with Journal.create(url, other, there.learner, deadline=deadline_of(settings)) as journal:
         after = journal.learner.__copy__().plan().mixing_weight

@@ -28,7 +28,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,10 @@ IN_GROUPS = (
     "what the plans of a group share acts on their costs, not on their moves, and groups were closed without regard to "
     "their outcomes"
 )
+
+
+Waiting = tuple[Literal["plan", "log"], int | str]
+"""An outcome by the number of its plan, or a log by the hash of its content"""
 
 
 @dataclass(eq=False)
@@ -184,6 +188,8 @@ class OpenPlans:
     """How many have been learnt"""
     folding: FloatArray | None = None
     """(num_rows,): the policy of the plan that is being learnt from; None between two of them"""
+    turn: Waiting | None = None
+    """What is being learnt after it had waited; still there if that raised, so that it can be left out"""
 
     @property
     def waiting(self) -> list[OpenPlan]:
@@ -524,14 +530,18 @@ def fold(learner: BaseLearner) -> None:
             break
         learner._complete()
         if has_log:
+            queue.turn = "log", queue.logs[0][1].content_hash
             keep_bounds(learner, queue.entries)
             learner._take_in(queue.logs.pop(0)[1])
         elif has_late:
+            queue.turn = "plan", queue.late[0][1].episode
             keep_bounds(learner, queue.entries)
             learner._take_back(*queue.late.pop(0)[1:])
             queue.resolved += 1
         else:
+            queue.turn = "plan", queue.entries[0].plan.episode
             _learn(learner, queue.entries[0])
+        queue.turn = None
         settle(learner)
         learner.announce()
 
@@ -546,6 +556,21 @@ def _learn(learner: BaseLearner, entry: OpenPlan) -> None:
     finally:
         queue.folding = None
     learner._complete()
+
+
+def leave_out(learner: BaseLearner, kind: str, key: int | str) -> bool:
+    """Let what waits be unknown, as if it had never come; False if nothing like that waits."""
+    queue, found = learner.queue, False
+    if kind == "log":
+        kept = [each for each in queue.logs if each[1].content_hash != key]
+        found, queue.logs = len(kept) < len(queue.logs), kept
+        return found
+    for entry in queue.entries:
+        if entry.plan.episode == key and entry.outcome is not None and not entry.is_given_up:
+            entry.outcome, found = Episode.missing(learner.view), True
+    kept_late = [each for each in queue.late if each[1].episode != key]
+    found, queue.late = found or len(kept_late) < len(queue.late), kept_late
+    return found
 
 
 def keep_bounds(learner: BaseLearner, entries: list[OpenPlan]) -> None:
