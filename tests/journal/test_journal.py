@@ -273,6 +273,16 @@ def test_changed_limits_hold_for_later_decisions(url: str, name: str) -> None:
     assert audit.verify(url, name).problem == ""
 
 
+def test_a_learner_that_cannot_be_changed_says_so(url: str, name: str) -> None:
+    log = hr.Log.read(VIEW, [hr.Episode(VIEW, [0, 2], [0.0, 0.0], np.zeros((2, 2)))])
+    with Journal.create(url, name, hr.field.Uniform(VIEW, 10)) as journal:
+        for call in (lambda: journal.change(by="b", why="w", thresholds={"delay": 0.7}), lambda: journal.absorb(log)):
+            with pytest.raises(InvalidInput, match="uniform has no"):
+                call()
+        play(journal, 0, 2)
+    assert audit.verify(url, name).events == 4
+
+
 def test_a_log_is_absorbed_once_and_kept(url: str, name: str) -> None:
     with make(url, name) as journal:
         decision = journal.ask("monday")

@@ -59,7 +59,7 @@ def show(
     if decision is None:
         raise UnknownDecisionError(f"no decision {key!r} was asked for")
     if as_json:
-        print_json({**decision.to_dict(), "events": [{**e._asdict(), "body": e.content} for e in decision.events]})
+        print_json(decision.to_dict(events=True))
         return
     content, asked = decision.content, decision.events[0]
     say(f"{key}: {decision.status}. {decision.explain()}.")

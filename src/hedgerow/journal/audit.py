@@ -5,7 +5,6 @@ None of them takes the lock, so that they can be asked while a service runs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -47,13 +46,13 @@ def reading(url: str, name: str) -> Iterator[Store]:
 def verify(url: str, name: str, progress: Callable[[int], None] | None = None) -> Audit:
     """Replay a journal from its first snapshot: the chain of hashes, every decision and every snapshot, bit for bit."""
     with reading(url, name) as store:
-        live = Live.from_snapshot(store.snapshot(first=True), store.log)
+        live = Live.from_snapshot(store.snapshot(0), store.log)
         compared, snapshots = 0, store.snapshot_numbers()
         try:
             for event in store.events():
                 live.apply(event)
                 if event.number in snapshots:
-                    compared, kept = compared + 1, store.snapshot_at(event.number)
+                    compared, kept = compared + 1, store.snapshot(event.number)
                     if (kept.meta, bytes(kept.learner)) != live.packed():
                         raise JournalError(f"the snapshot after event {event.number} is not what replay gives")
                 if progress is not None and event.number % 1000 == 0:
@@ -97,13 +96,6 @@ def fork(url: str, name: str, other: str, thresholds: Mapping[str, float]) -> di
             raise InvalidInput(f"decisions are open: {here.learner.num_open}; fork a journal that has none")
         there = Live(here.learner, store.log)
         there.do("change", None, {"thresholds": dict(thresholds)})
-        settings = store.settings
-    with Journal.create(url, other, there.learner, deadline=deadline_of(settings)) as journal:
+    with Journal.create(url, other, there.learner, deadline=store.deadline) as journal:
         after = journal.learner.__copy__().plan().mixing_weight
     return {"baseline_here": here.learner.__copy__().plan().mixing_weight, "baseline_there": after}
-
-
-def deadline_of(settings: str) -> float | None:
-    """The deadline in seconds."""
-    found: float | None = json.loads(settings)["deadline"]
-    return found

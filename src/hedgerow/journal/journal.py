@@ -12,7 +12,6 @@ process has the journal open, so that an outage does not expire everything that 
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -89,10 +88,12 @@ class Decision(NamedTuple):
         """Say in one sentence which policy was to be played, and by which bounds that was decided."""
         return str(self.content["explanation"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as JSON can hold it."""
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
+        """Return the decision as JSON can hold it, with its `events` if they are asked for."""
         actions = {str(state): action for state, action in self.actions.items()}
-        return {**self.content, "id": self.id, "status": self.status, "actions": actions, "at": self.events[0].at}
+        told = {"events": [{**event._asdict(), "body": event.content} for event in self.events]} if events else {}
+        known = {"id": self.id, "status": self.status, "actions": actions, "at": self.events[0].at}
+        return {**self.content, **known, **told}
 
     def __repr__(self) -> str:
         return text.line("Decision", repr(self.id), self.status, self.explain())
@@ -125,7 +126,6 @@ class Journal:
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock, self._lock = store, clock, threading.RLock()
-        self._settings: dict[str, Any] = json.loads(store.settings)
         self._live: Live | None = None
         self._since, self._begun = 0.0, 0.0
         self._depth, self._dirty, self._kept, self._closed = 0, False, 0, False
@@ -374,7 +374,7 @@ class Journal:
 
     def expire(self) -> int:
         """Let decisions whose deadline has passed expire; how many they were. `ask` does it by itself."""
-        deadline = self._settings["deadline"]
+        deadline = self._store.deadline
         if deadline is None:
             return 0
         with self.batch():
@@ -403,13 +403,12 @@ class Journal:
     def status(self) -> dict[str, Any]:
         """Return where the journal stands, as JSON can hold it."""
         with self.batch():
-            return status_of(self._here, self._store.name, self.service_time, self._settings["deadline"])
+            return status_of(self._here, self._store.name, self.service_time, self._store.deadline)
 
     def latest(self, count: int = 20) -> list[dict[str, Any]]:
         """Return what was recorded of the last `count` decisions, the newest first."""
         with self.batch():
-            asked = self._store.newest("ask", count)
-        return [{"id": event.decision, "at": event.at, **event.content} for event in asked]
+            return latest_of(self._store, count)
 
     @property
     def last_event(self) -> int:
@@ -421,8 +420,7 @@ class Journal:
     def learner(self) -> BaseLearner:
         """The learner as it stands. Look at it; whatever it is asked or told here is not recorded."""
         with self.batch():
-            found: BaseLearner = self._here.learner
-            return found
+            return self._here.learner
 
     @property
     def service_time(self) -> float:
@@ -542,11 +540,8 @@ class Journal:
         self.close()
 
     def __repr__(self) -> str:
-        return text.line("Journal", repr(self._store.name), "closed" if self._closed else f"event {self._last}")
-
-    @property
-    def _last(self) -> int:
-        return 0 if self._live is None else self._live.number
+        state = "closed" if self._closed else f"event {0 if self._live is None else self._live.number}"
+        return text.line("Journal", repr(self._store.name), state)
 
 
 def seconds(duration: str | float | None) -> float | None:
@@ -579,6 +574,11 @@ def decision_of(live: Live, store: Store, key: str) -> Decision | None:
         for x, a in enumerate(content["actions"])
     }
     return Decision(key, ends[-1] if ends else "open", content, tuple(events), drawn, plan)
+
+
+def latest_of(store: Store, count: int) -> list[dict[str, Any]]:
+    """What was recorded of the last decisions, the newest first."""
+    return [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", count)]
 
 
 def status_of(live: Live, name: str, clock: float, deadline: float | None) -> dict[str, Any]:

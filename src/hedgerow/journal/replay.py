@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hedgerow.errors import InvalidInput, JournalError, PremiseWarning
 from hedgerow.journal.events import START, Event, is_chained, plain
 from hedgerow.learners import files
 from hedgerow.learners.api import NumberedPlan
+from hedgerow.learners.base import BaseLearner
 from hedgerow.learners.open_plans import Waiting, leave_out, unpacked, with_thresholds
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
@@ -69,7 +70,7 @@ class Sums:
 class Live:
     """A learner, the decisions that wait for their outcome, and the end of the chain."""
 
-    def __init__(self, learner: Any, logs: Callable[[str], bytes | None]) -> None:
+    def __init__(self, learner: BaseLearner, logs: Callable[[str], bytes | None]) -> None:
         self.learner = learner
         self.waiting: dict[str, tuple[NumberedPlan, float]] = {}
         """The open decisions in the order in which they were asked for: the plan, and the clock of that time"""
@@ -90,8 +91,7 @@ class Live:
     @property
     def broken(self) -> Waiting | None:
         """What was being learnt after it had waited, when the learner raised; None if there is nothing like that."""
-        found: Waiting | None = self.learner.queue.turn
-        return found
+        return self.learner.queue.turn
 
     def _ask(self, decision: str, content: Mapping[str, Any]) -> dict[str, Any]:
         plan = self.learner.plan(group=content["group"])
@@ -136,16 +136,16 @@ class Live:
         learner = self.learner
         if content.get("thresholds") or content.get("baseline_costs"):
             view = _with_thresholds(learner.view, content.get("thresholds") or {})
-            learner = learner.with_view(view, baseline_costs=content.get("baseline_costs") or None)
+            learner = able(learner, "with_view")(view, baseline_costs=content.get("baseline_costs") or None)
         if content.get("episodes"):
-            learner = learner.with_episodes(content["episodes"])
+            learner = able(learner, "with_episodes")(content["episodes"])
         self.learner = learner
 
     def _absorb(self, _: None, content: Mapping[str, Any]) -> None:
         stored = self._logs(content["digest"])
         if stored is None:
             raise JournalError(f"the log {content['digest']} is not in the journal")
-        self.learner.absorb(
+        able(self.learner, "absorb")(
             unpacked(self.learner.view, np.frombuffer(stored, dtype=np.uint8), content["with_costs"])
         )  # fmt: skip
 
@@ -195,6 +195,14 @@ class Live:
         plans = {plan.episode: plan for plan in live.learner.open_plans}
         live.waiting = {name: (plans[episode], at) for name, (episode, at) in content["waiting"].items()}
         return live
+
+
+def able(learner: BaseLearner, ability: str) -> Callable[..., Any]:
+    """A method that not all learners have."""
+    found = getattr(learner, ability, None)
+    if found is None:
+        raise InvalidInput(f"{learner.title} has no {ability!r}, and neither has its journal")
+    return cast(Callable[..., Any], found)
 
 
 def recorded(plan: NumberedPlan, learnt: int) -> dict[str, Any]:

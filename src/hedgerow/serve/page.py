@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hedgerow.journal import audit
-from hedgerow.journal.journal import status_of
+from hedgerow.journal.journal import latest_of, status_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,9 +57,8 @@ def stored_page(url: str, name: str) -> str:
     """The page of a journal, from the database alone."""
     with audit.reading(url, name) as store:
         live = audit.current(store)
-        latest = [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", LATEST)]
-        status = status_of(live, name, live.clock, audit.deadline_of(store.settings))
-    return live_page(status, latest, refresh=0)
+        status = status_of(live, name, live.clock, store.deadline)
+        return live_page(status, latest_of(store, LATEST), refresh=0)
 
 
 def verdict(status: Mapping[str, Any]) -> str:
