@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import threading
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import ConflictError, InvalidInput, JournalError
-from hedgerow.journal import audit
+from hedgerow.journal import audit, replay
 from hedgerow.journal import journal as module
 from hedgerow.journal.events import plain
 from hedgerow.journal.journal import Journal, seconds
+from hedgerow.learners.api import NumberedPlan
 
 SECONDS = 120.0
 """After which a test gives up"""
@@ -30,6 +33,9 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+    def pass_an_hour(self) -> None:
+        self.now += 3601.0
 
 
 def make_learner(max_open: int = 8, **options: Any) -> hr.SOPS:
@@ -335,21 +341,25 @@ def test_a_decision_is_found_without_going_through_the_journal(tmp_path: Any) ->
     ]
 
 
-def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
+def tamper(url: str, name: str, number: int) -> None:
+    """Change what an event says."""
     import sqlalchemy as sa
 
     from hedgerow.journal.storage import EVENTS, Store
 
-    with make(url, name) as journal:
-        play(journal, 0, 5)
     store = Store(url, name)
     store.open()
     with store.transaction():
-        mine = (EVENTS.c.journal == store.journal) & (EVENTS.c.number == 4)
+        mine = (EVENTS.c.journal == store.journal) & (EVENTS.c.number == number)
         body = json.loads(store.connection.scalar(sa.select(EVENTS.c.body).where(mine)))
-        body["losses"][0] = 1.0 - body["losses"][0]
-        store.connection.execute(sa.update(EVENTS).where(mine).values(body=plain(body)))
+        store.connection.execute(sa.update(EVENTS).where(mine).values(body=plain(body | {"losses": [0.125, 0.5]})))
     store.close()
+
+
+def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 5)
+    tamper(url, name, 4)
     assert "event 4 does not follow event 3" in audit.verify(url, name).problem
     with pytest.raises(JournalError, match="chain is broken"):
         Journal.open(url, name)
@@ -544,6 +554,126 @@ def test_budgets_and_pools_with_several_open_decisions_are_replayed(
         assert journal.learner.guarantees()[promise].holds
     verdict = audit.verify(url, name)
     assert (verdict.problem, verdict.snapshots > 2) == ("", True)
+
+
+class OtherRelease:
+    """A release that records other words of its decisions, as one with other bits would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        explain, own = NumberedPlan.explain, module.version("hedgerow")
+        for part in (module, replay, audit):
+            monkeypatch.setattr(part, "version", lambda _: "0.0.1" if self.runs else own)
+        monkeypatch.setattr(NumberedPlan, "explain", lambda plan: explain(plan) + " (as of old)" * self.runs)
+        self.runs = True
+
+
+def test_another_release_goes_on_with_the_same_bits(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "version", lambda _: "0.0.1")
+    with make(url, name) as journal:
+        play(journal, 0, 3)
+    monkeypatch.undo()
+    with Journal.open(url, name) as journal:
+        assert journal.status()["version"] == module.version("hedgerow")
+        play(journal, 3, 6)
+        assert journal.status()["events"]["version"] == 1
+    with Journal.open(url, name) as journal:
+        assert journal.status()["events"]["version"] == 1
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.events, verdict.skipped) == ("", 13, 0)
+
+
+def test_another_release_with_other_bits_begins_with_the_snapshot(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = OtherRelease(monkeypatch)
+    journal = make(url, name)
+    play(journal, 0, 4)
+    waits = journal.ask("waits")
+    journal.close()
+    former.runs = False
+    with pytest.raises(JournalError, match=r"recorded by hedgerow 0\.0\.1; .* close\(snapshot=True\)"):
+        Journal.open(url, name)
+    assert "0.0.1" in audit.verify(url, name).problem
+    former.runs = True
+    Journal.open(url, name).close(snapshot=True)
+    former.runs = False
+    with Journal.open(url, name) as journal:
+        assert journal.decision("waits").content == waits.content
+        journal.tell("waits", *outcome(waits, 9))
+        play(journal, 4, 8)
+        assert journal.status()["learnt"] == 9
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.events, verdict.skipped) == ("", 19, 9)
+    tamper(url, name, 3)
+    assert "event 3 does not follow event 2" in audit.verify(url, name).problem
+
+
+# The table of events (docs/years.md): what is written, what is learnt, and the sentence that the ledger then carries
+
+UNKNOWN = "1 episodes with unknown values, for which the confidence sets have room"
+DECLARED = "which is declared to have nothing to do with their costs or moves: 'a power cut'"
+SEVERAL = "costs and moves of plans that were open at the same time are independent of each other"
+Row = tuple[Callable[[Journal, Any, Clock], Any], list[str], int, str, bool]
+TABLE: dict[str, Row] = {  # the written kinds, how much is learnt, the sentence, whether a regret is claimed
+    "an outcome": (lambda j, d, _: j.tell("day", *outcome(d, 1)), ["tell"], 1, "", True),
+    "the same again": (
+        lambda j, d, _: [j.tell("day", *outcome(d, 1)) for _ in range(3)], ["tell"], 1, "", True,
+    ),
+    "another outcome": (
+        lambda j, d, _: [j.try_tell("day", *outcome(d, k)) for k in (1, 2, 2)], ["tell", "conflict"], 1,
+        "1 other outcomes were told of decisions that had one: the first of each was the right one", True,
+    ),
+    "aborted": (
+        lambda j, d, _: j.tell("day", *(part[:1] for part in outcome(d, 1)), ended_in="road"), ["tell"], 1, UNKNOWN,
+        False,
+    ),
+    "overridden": (
+        lambda j, d, _: j.tell("day", *outcome(d, 1), overridden_from=1), ["tell"], 1,
+        "1 own episodes did not follow their plans to the end", False,
+    ),
+    "a missing cost": (
+        lambda j, d, _: j.tell("day", *outcome(d, 1), unknown_costs=[[True, False], [False, False]]), ["tell"], 1,
+        UNKNOWN, False,
+    ),
+    "missing": (lambda j, d, _: j.tell("day", hr.Episode.missing(VIEW)), ["tell"], 1, UNKNOWN, False),
+    "expired": (lambda j, d, clock: (clock.pass_an_hour(), j.expire()), ["expire"], 1, UNKNOWN, False),
+    "resolved": (
+        lambda j, d, _: (j.abandon("day", "no answer"), j.tell("day", *outcome(d, 1))), ["abandon", "resolve"], 1,
+        "1 outcomes came after their plans were given up, and are in the confidence sets", False,
+    ),
+    "never carried out": (lambda j, d, _: j.abandon("day", "charger off"), ["abandon"], 1, UNKNOWN, False),
+    "never carried out, declared": (
+        lambda j, d, _: j.abandon("day", "a power cut", independent=True), ["abandon"], 1, DECLARED, True,
+    ),
+    "several open": (
+        lambda j, d, _: (j.tell(j.ask("other").id, *outcome(d, 2)), j.tell("day", *outcome(d, 1))),
+        ["tell", "ask", "tell"], 2, SEVERAL, False,
+    ),
+    "thresholds changed": (
+        lambda j, d, _: j.change(by="management", why="complaints", thresholds={"delay": 0.7}), ["change"], 0,
+        "what was promised changed 1 times, at last: before plan 1, thresholds: delay 0.8 -> 0.7", False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("event", TABLE)
+def test_what_an_event_writes_and_teaches_and_what_the_ledger_says(url: str, name: str, event: str) -> None:
+    act, kinds, learnt, sentence, regret = TABLE[event]
+    clock = Clock()
+    with make(url, name, deadline="1h", clock=clock) as journal:
+        decision = journal.ask("day")
+        act(journal, decision, clock)
+        status, ledger = journal.status(), journal.guarantees()
+        assert status["events"] == Counter(["ask", *kinds])
+        assert status["learnt"] == learnt
+        assert status["ledger"] == ledger.to_dict()
+    assert any(sentence in line for line in ledger.assumptions)
+    assert ledger["confidence"].holds
+    assert ledger["safety"].holds
+    assert ledger["regret"].holds == regret
+    assert audit.verify(url, name).problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.guarantees().to_dict() == ledger.to_dict()
 
 
 def test_calls_in_a_batch_share_a_commit_or_are_all_undone(url: str, name: str) -> None:

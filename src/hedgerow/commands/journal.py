@@ -87,9 +87,11 @@ def verify(url: Url, name: Name, as_json: AsJson = False) -> None:
         say(f"not whole: {verdict.problem}")
     else:
         say(
-            f"whole: {verdict.events} events and {verdict.snapshots} snapshots replayed with the same bits; the last "
-            f"hash is {verdict.hash}"
+            f"whole: {verdict.events - verdict.skipped} events and {verdict.snapshots} snapshots replayed with the "
+            f"same bits; the last hash is {verdict.hash}"
         )
+        if verdict.skipped:
+            say(f"{verdict.skipped} events of other releases have a whole chain; to replay them takes those releases")
     if verdict.problem:
         raise typer.Exit(FAILED)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from hedgerow.errors import HedgerowError, InvalidInput, JournalError
 from hedgerow.importers.logs import Log
-from hedgerow.journal.events import LEARNT, Event
+from hedgerow.journal.events import LEARNT, Event, is_chained
 from hedgerow.journal.journal import Journal
 from hedgerow.journal.replay import Live
 from hedgerow.journal.storage import Store
@@ -22,13 +23,15 @@ class Audit(NamedTuple):
     """What `verify` found."""
 
     events: int
-    """How many events were replayed."""
+    """How many events there are, up to the first thing that is wrong."""
     snapshots: int
     """How many snapshots were compared."""
     hash: str
     """The hash of the last event: whoever knows it can tell whether anything before it was changed."""
     problem: str
     """The first thing that is wrong; empty if nothing is."""
+    skipped: int = 0
+    """How many of the events only the release can replay that recorded them: here their chain was checked."""
 
 
 @contextmanager
@@ -44,22 +47,53 @@ def reading(url: str, name: str) -> Iterator[Store]:
 
 
 def verify(url: str, name: str, progress: Callable[[int], None] | None = None) -> Audit:
-    """Replay a journal from its first snapshot: the chain of hashes, every decision and every snapshot, bit for bit."""
+    """Replay a journal from its first snapshot: the chain of hashes, every decision and every snapshot, bit for bit.
+
+    Another release may give other bits. Its events are then passed over, but for their chain, up to the snapshot by
+    which it handed the journal over.
+    """
     with reading(url, name) as store:
         live = Live.from_snapshot(store.snapshot(0), store.log)
-        compared, snapshots = 0, store.snapshot_numbers()
+        before, compared, skipped, snapshots = live.hash, 0, 0, store.snapshot_numbers()
         try:
             for event in store.events():
-                live.apply(event)
-                if event.number in snapshots:
-                    compared, kept = compared + 1, store.snapshot(event.number)
-                    if (kept.meta, bytes(kept.learner)) != live.packed():
-                        raise JournalError(f"the snapshot after event {event.number} is not what replay gives")
+                replayed = event.number > live.number
+                if replayed:
+                    try:
+                        live.apply(event)
+                        compared += _is_kept(store, live, snapshots)
+                    except HedgerowError:
+                        later = None if live.version == version("hedgerow") else _handed_over(store, event, snapshots)
+                        if later is None:
+                            raise
+                        live, replayed = later, False
+                if not replayed:
+                    skipped += 1
+                    if not is_chained(before, event) or (event.number == live.number and event.hash != live.hash):
+                        raise JournalError(f"event {event.number} does not follow event {event.number - 1}")
+                before = event.hash
                 if progress is not None and event.number % 1000 == 0:
                     progress(event.number)
         except HedgerowError as error:
-            return Audit(live.number, compared, live.hash, f"after event {live.number}: {error}")
-        return Audit(live.number, compared, live.hash, "")
+            return Audit(live.number, compared, live.hash, f"after event {live.number}: {error}", skipped)
+        return Audit(live.number, compared, live.hash, "", skipped)
+
+
+def _is_kept(store: Store, live: Live, snapshots: set[int]) -> bool:
+    """Whether there is a snapshot of the state, which must be equal to it."""
+    if live.number not in snapshots:
+        return False
+    kept = store.snapshot(live.number)
+    if (kept.meta, bytes(kept.learner)) != live.packed():
+        raise JournalError(f"the snapshot after event {live.number} is not what replay gives")
+    return True
+
+
+def _handed_over(store: Store, event: Event, snapshots: set[int]) -> Live | None:
+    """The state that a release left to the next one, at this event or later."""
+    upgrades = store.events(after=event.number, kinds=("version",))
+    number = next((each.number - 1 for each in upgrades if each.number - 1 in snapshots), None)
+    return None if number is None else Live.from_snapshot(store.snapshot(number), store.log)
 
 
 def current(store: Store) -> Live:

@@ -33,6 +33,7 @@ from hedgerow.journal.replay import Live, Sums
 from hedgerow.journal.storage import Durability, Store, checked_name
 from hedgerow.learners.api import NumberedPlan
 from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.learners.open_plans import Waiting, may_resolve, packed
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
@@ -405,6 +406,11 @@ class Journal:
         with self.batch():
             return status_of(self._here, self._store.name, self.service_time, self._store.deadline)
 
+    def guarantees(self) -> Ledger:
+        """Return the ledger of the learner, with what the journal has to add to it, such as outcomes in conflict."""
+        with self.batch():
+            return self._here.guarantees()
+
     def latest(self, count: int = 20) -> list[dict[str, Any]]:
         """Return what was recorded of the last `count` decisions, the newest first."""
         with self.batch():
@@ -519,19 +525,29 @@ class Journal:
         self._store.append(event)
         live.passed(event)
 
-    def _keep_snapshot(self) -> None:
+    def _keep_snapshot(self, after: int | None = None) -> None:
         live = self._live
-        if live is not None and live.number - self._kept >= SNAPSHOT_EVERY:
+        if live is not None and live.number - self._kept >= (after or SNAPSHOT_EVERY):
             with self._store.transaction():
                 self._store.add_snapshot(live.number, *live.packed())
             self._kept = live.number
 
-    def close(self) -> None:
-        """Let go of the journal, so that another process may go on."""
+    def close(self, *, snapshot: bool = False) -> None:
+        """Let go of the journal, so that another process may go on.
+
+        Args:
+            snapshot: Whether to keep the state first, so that whoever goes on need not replay anything. Do it before an
+                upgrade: another release may give other bits.
+        """
         with self._lock:
-            self._closed = True
-            self._live = None
-            self._store.close()
+            try:
+                if snapshot and not self._closed:
+                    self._load()
+                    self._keep_snapshot(1)
+            finally:
+                self._closed = True
+                self._live = None
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -595,7 +611,7 @@ def status_of(live: Live, name: str, clock: float, deadline: float | None) -> di
         "share_left_to_baseline": 1.0 - sums.own / max(1, sums.asked), "mean_loss": sums.loss / told,
         "thresholds": thresholds, "drift": drift(history, thresholds),
         "mean_costs": dict(zip(names, (each / told for each in sums.costs), strict=True)),
-        "branches": sums.branches, "history": history, "ledger": learner.guarantees().to_dict(),
+        "branches": sums.branches, "history": history, "ledger": live.guarantees().to_dict(),
     }  # fmt: skip
 
 

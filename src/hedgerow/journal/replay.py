@@ -11,7 +11,8 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from hedgerow.journal.events import START, Event, is_chained, plain
 from hedgerow.learners import files
 from hedgerow.learners.api import NumberedPlan
 from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.guarantees import Ledger
 from hedgerow.learners.open_plans import Waiting, leave_out, unpacked, with_thresholds
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
@@ -165,8 +167,26 @@ class Live:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PremiseWarning)  # it was shown when it happened
             if self.do(event.kind, event.decision, content) != content:
-                raise JournalError(f"event {event.number}: the decision {event.decision!r} is not the recorded one")
+                raise JournalError(
+                    f"event {event.number}: the decision {event.decision!r} is not the recorded one{self._by_another()}"
+                )
         self.passed(event)
+
+    def _by_another(self) -> str:
+        if self.version == version("hedgerow"):
+            return ""
+        return (
+            f". It was recorded by hedgerow {self.version}; this is {version('hedgerow')}, which gives other bits: "
+            "open the journal with that release, end by close(snapshot=True), as the service does, and go on with this"
+        )
+
+    def guarantees(self) -> Ledger:
+        """What is promised, and what that rests on: the ledger of the learner, and what the journal has to add."""
+        ledger, conflicts = self.learner.guarantees(), self.kinds["conflict"]
+        if not conflicts:
+            return ledger
+        first = f"{conflicts} other outcomes were told of decisions that had one: the first of each was the right one"
+        return replace(ledger, assumptions=(*ledger.assumptions, first))
 
     def passed(self, event: Event) -> None:
         """Note that an event is the last one."""
