@@ -66,7 +66,7 @@ def play(journal: Journal, first: int, last: int) -> None:
 def test_the_same_name_gives_the_same_decision_and_an_outcome_counts_once(url: str, name: str) -> None:
     with make(url, name) as journal:
         decision = journal.ask("monday")
-        assert journal.ask("monday").content == decision.content
+        assert journal.ask("monday").content == decision.content == journal.decision(0).content
         told = outcome(decision, 1)
         assert journal.tell("monday", *told) == "recorded"
         assert journal.tell("monday", *told) == "repeated"
@@ -277,6 +277,36 @@ def test_changed_limits_hold_for_later_decisions(url: str, name: str) -> None:
         journal.tell("after", *outcome(after, 2))
         assert journal.decision("before").content["thresholds"]["delay"] == 0.8
     assert audit.verify(url, name).problem == ""
+
+
+def test_other_costs_of_the_baseline_and_another_number_of_episodes(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 4)
+        before = journal.ask("before").content["mixing_weight"]
+        journal.change(by="a", why="measured", baseline_costs={"delay": 0.1, "fuel": 0.2})
+        journal.change(by="a", why="a good year", episodes=5000)
+        assert journal.learner.episodes == 5000
+        assert journal.ask("after").content["mixing_weight"] < before
+        with pytest.raises(InvalidInput, match="have been planned"):
+            journal.change(by="a", why="b", episodes=3)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_a_full_disk_fails_the_call_and_nothing_else(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/site.db"
+    with make(url, "site") as journal:
+        play(journal, 0, 3)
+        connection = journal._store.connection
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")  # what SQLite does when the disk is full
+        with pytest.raises(JournalError, match="full"):
+            play(journal, 3, 100)
+        told = journal.status()["learnt"]
+        assert told < 100
+        journal._store.connection.exec_driver_sql("PRAGMA max_page_count = 100000")
+        play(journal, told, told + 3)
+        assert journal.status()["learnt"] == told + 3
+    assert audit.verify(url, "site").problem == ""
 
 
 def test_a_learner_that_cannot_be_changed_says_so(url: str, name: str) -> None:
@@ -703,13 +733,23 @@ def test_export_and_fork(url: str, name: str, tmp_path: Any) -> None:
     with make(url, name) as journal:
         play(journal, 0, 9)
         log = audit.exported(url, name)  # while it is open
+        counts = journal.learner.state()
+        for group in (None, "today"):
+            journal.ask(f"open, {group}", group=group)
     assert len(log) == 9
     other = make_learner()
     other.absorb(log)
+    for part in ("counts.num_visits", "counts.num_moves", "counts.num_costs", "counts.cost_sums"):
+        np.testing.assert_allclose(other.state()[part], counts[part], atol=1e-12)
     found = audit.fork(url, name, f"{name}-strict", {"delay": 0.7})
     assert found["baseline_there"] >= found["baseline_here"]
     with Journal.open(url, f"{name}-strict") as strict:
+        np.testing.assert_array_equal(strict.learner.state()["counts.num_visits"], counts["counts.num_visits"])
         assert strict.ask("first").content["thresholds"]["delay"] == 0.7
+        assert any("2 episodes with unknown values" in line for line in strict.guarantees().assumptions)
+    assert audit.verify(url, f"{name}-strict").problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.status()["open"] == 2  # it was only read
 
 
 def test_a_killed_writer_is_replaced_and_nothing_acknowledged_is_lost(url: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 hedgerow serve sqlite:///site.db chargers                       the service, on 127.0.0.1:8000
 hedgerow journal show sqlite:///site.db chargers                where it stands
-hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed
+hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed; or --episode 4711
 hedgerow journal verify sqlite:///site.db chargers              the chain of hashes, and replay with the same bits
 hedgerow journal export sqlite:///site.db chargers days.parquet a log that learners absorb
 hedgerow report sqlite:///site.db chargers                      its page, written by `run.report`
@@ -37,15 +37,18 @@ def show(
     key: Annotated[
         str | None, typer.Option("--id", help="A decision: why it was allowed, and what became of it.")
     ] = None,
+    episode: Annotated[int | None, typer.Option("--episode", help="The same, by the number of its episode.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where a journal stands, or why a decision was allowed."""
     from hedgerow.journal import audit
-    from hedgerow.journal.journal import UnknownDecisionError, decision_of, status_of
+    from hedgerow.journal.journal import UnknownDecisionError, asked_as, decision_of, status_of
     from hedgerow.serve.page import verdict
 
     with audit.reading(url, name) as store:
         live = audit.current(store)
+        if episode is not None:
+            key = asked_as(live, store, episode)
         if key is None:
             status = status_of(live, name, live.clock, None)
             if as_json:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from hedgerow.errors import HedgerowError, InvalidInput, JournalError
+from hedgerow.errors import HedgerowError, JournalError
 from hedgerow.importers.logs import Log
 from hedgerow.journal.events import LEARNT, Event, is_chained
 from hedgerow.journal.journal import Journal
@@ -121,15 +121,20 @@ def exported(url: str, name: str) -> Log:
 def fork(url: str, name: str, other: str, thresholds: Mapping[str, float]) -> dict[str, Any]:
     """Make a journal that starts with all that another one has observed, under other thresholds.
 
+    Decisions that are open there are unknown to it: nobody will tell it their outcomes.
+
     Returns:
         The weight of the baseline in the next decision, here and there.
     """
     with reading(url, name) as store:
         here = current(store)
-        if here.learner.num_open:
-            raise InvalidInput(f"decisions are open: {here.learner.num_open}; fork a journal that has none")
+        for group in {entry.plan.group for entry in here.learner.queue.entries} - {None, *here.learner.queue.closed}:
+            here.learner.close_group(str(group))
+        for plan in here.learner.open_plans:
+            here.learner.abandon(plan, "it was open when the journal was forked")
+        before = here.learner.__copy__().plan().mixing_weight
         there = Live(here.learner, store.log)
         there.do("change", None, {"thresholds": dict(thresholds)})
     with Journal.create(url, other, there.learner, deadline=store.deadline) as journal:
         after = journal.learner.__copy__().plan().mixing_weight
-    return {"baseline_here": here.learner.__copy__().plan().mixing_weight, "baseline_there": after}
+    return {"baseline_here": before, "baseline_there": after}

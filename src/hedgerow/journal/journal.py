@@ -387,10 +387,10 @@ class Journal:
 
     # Answers
 
-    def decision(self, key: str) -> Decision:
-        """Return the decision that was asked for as `key`, whatever became of it."""
+    def decision(self, key: str | int) -> Decision:
+        """Return the decision that was asked for by this name, or that of the episode with this number."""
         with self.batch():
-            return self._asked(checked_name(key))
+            return self._asked(checked_name(asked_as(self._here, self._store, key) if isinstance(key, int) else key))
 
     def _asked(self, key: str) -> Decision:
         found = self._known(key)
@@ -512,11 +512,7 @@ class Journal:
             live.do("poisoned", None, content)
         except JournalError:
             return False
-        decision = None
-        if kind == "plan":  # its number says how many decisions were asked for after it
-            after = live.learner.episode + live.learner.num_open + live.learner.num_waiting - int(number)
-            decision = self._store.newest("ask", after)[-1].decision
-        self._write("poisoned", decision, content)
+        self._write("poisoned", asked_as(live, self._store, int(number)) if kind == "plan" else None, content)
         return True
 
     def _write(self, kind: str, decision: str | None, content: Mapping[str, Any]) -> None:
@@ -590,6 +586,16 @@ def decision_of(live: Live, store: Store, key: str) -> Decision | None:
         for x, a in enumerate(content["actions"])
     }
     return Decision(key, ends[-1] if ends else "open", content, tuple(events), drawn, plan)
+
+
+def asked_as(live: Live, store: Store, episode: int) -> str:
+    """The name of the decision of an episode, whose number says how many were asked for after it."""
+    learner = live.learner
+    after = learner.episode + learner.num_open + learner.num_waiting - episode - 1
+    found = store.newest("ask", 1, after) if 0 <= after < live.sums.asked else []
+    if not found:
+        raise UnknownDecisionError(f"no decision was asked for that has the episode {episode}")
+    return str(found[0].decision)
 
 
 def latest_of(store: Store, count: int) -> list[dict[str, Any]]:

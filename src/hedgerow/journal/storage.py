@@ -247,10 +247,11 @@ class Store:
         wanted = {"journal": self.journal, "decision": decision}
         return sorted(Event(*row) for row in self.connection.execute(OF_DECISION, wanted))
 
-    def newest(self, kind: str, count: int) -> list[Event]:
-        """The last events of a kind, the newest first."""
+    def newest(self, kind: str, count: int, skip: int = 0) -> list[Event]:
+        """The last events of a kind, the newest first, but for so many."""
         wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
-        return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number.desc()).limit(count))]
+        wanted = wanted.order_by(EVENTS.c.number.desc()).limit(count).offset(skip)
+        return [Event(*row) for row in self.connection.execute(wanted)]
 
     def add_snapshot(self, number: int, meta: str, learner: bytes) -> None:
         """Insert the state after the event of this number."""
