@@ -233,7 +233,7 @@ def test_figures_are_drawn_from_what_is_there(tmp_path: Path, monkeypatch: pytes
     assert {name: plot["layout"]["title"]["text"] for name, plot in drawn.items()} == {
         "safe-growth.svg": "S-OPS: regret and mixing weights",
         "constant-violation.svg": "CV-OPS: constant violation",
-        "coverage.svg": "Failures of confidence sets (2 seeds)",
+        "coverage.svg": "Failures of confidence sets (2 runs each)",
     }
     names = [trace["name"] for trace in drawn["safe-growth.svg"]["data"]]
     assert names[-2:] == ["slope 1", "slope 1/2"]

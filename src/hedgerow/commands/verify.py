@@ -2,7 +2,7 @@
 
 hedgerow verify --quick              under a minute
 hedgerow verify                      some minutes; results go to out/verify-default and are resumed from there
-hedgerow verify --full               twenty minutes
+hedgerow verify --full               half an hour
 hedgerow verify --full --finished    the verdicts that the finished runs allow, of a verification that was interrupted
 hedgerow verify --deterministic      the implications that need no statistics, on 1,995 long runs
 hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
@@ -30,7 +30,7 @@ PATIENCE = 5.0
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: twenty minutes.")
+        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: half an hour.")
     ] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite, log10, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,7 +108,7 @@ class Line:
     reference: bool = False
     """Something to compare with: in the colour of the axes, without marks, dotted unless `dash` says otherwise"""
     intervals: Sequence[tuple[float, float]] = ()
-    """(low, high) around every point, drawn as bars; an end that is not finite is not drawn"""
+    """(low, high) around every point, drawn as bars; an end that is not finite, or not positive, is not drawn"""
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> Plot:
@@ -162,9 +162,15 @@ def _line(line: Line, place: int, kept: Sequence[int]) -> Trace:
         "y": _list(np.array([y for _, y in points])),
         "line": {"width": 1.5 if line.reference else 2, "color": colour, "dash": dash},
         **({"marker": {"size": 6, "color": colour, "symbol": SYMBOLS[again % len(SYMBOLS)]}} if marked else {}),
-        **({"error_y": error_bars([y for _, y in points], [line.intervals[i] for i in kept], colour)}
+        **({"error_y": error_bars([y for _, y in points], [_positive_ends(line.intervals[i]) for i in kept], colour)}
            if line.intervals else {}),
     }  # fmt: skip
+
+
+def _positive_ends(interval: tuple[float, float]) -> tuple[float, float]:
+    """The interval without a lower end that has no place on a logarithmic axis."""
+    low, high = interval
+    return (low if low > 0.0 else nan), high
 
 
 def error_bars(values: Sequence[float], intervals: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:

@@ -152,7 +152,8 @@ def coverage_plot(tables: Rows) -> Plot:
         "line": {"width": 1.5, "color": INK, "dash": "dot"},
     })  # fmt: skip
     made = plot(traces, "allowed probability of a failure", "share of runs with a failure, 98 % interval")
-    return titled(made, f"Failures of confidence sets ({_span([row.runs for row in rows])} seeds)")
+    made["layout"]["xaxis"]["tickformat"] = made["layout"]["yaxis"]["tickformat"]
+    return titled(made, f"Failures of confidence sets ({_span([row.runs for row in rows])} runs each)")
 
 
 def calibration_plot(rows: Sequence[CalibrationRow]) -> Plot:

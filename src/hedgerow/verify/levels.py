@@ -2,7 +2,7 @@
 
 quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         some minutes
-full            twenty minutes: horizons to 10^7, paper radii, at least 200 seeds for probabilities
+full            half an hour: horizons to 10^7, paper radii, at least 200 seeds for probabilities
 deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18, T33), on five worlds of the catalogue
                 against three adversaries with twenty seeds, T = 20,000, all presets, run by run; with five seeds,
                 worlds of which more is known
