@@ -55,8 +55,6 @@ SHOWN = 1_000
 """The plot begins at this fraction of the longest run."""
 BARS = 16
 """Of so many points on a line, the last one has its interval drawn."""
-TABLE_FILE = "samples.parquet"
-"""What the figure is drawn from"""
 DELTA = 0.01
 PERIOD = 1_000
 """Episodes from one loss to the next, where losses switch"""
@@ -216,9 +214,9 @@ class Samples(Benchmark[list[Curves]]):
     def plot(self, found: list[Curves]) -> Plot:
         return draw(means(found), self.variants)
 
-    def write(self, folder: Path, found: list[Curves]) -> list[Path]:
+    def write(self, folder: Path, found: list[Curves], seconds: float) -> list[Path]:
         """The same, and the table that the figure is drawn from."""
-        written, table = super().write(folder, found), folder / TABLE_FILE
+        written, table = super().write(folder, found, seconds), (folder / self.figure_file).with_suffix(".parquet")
         kept_curves.save_means(table, means(found))
         return [*written, table]
 

@@ -135,7 +135,7 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines = [trace["line"] for trace in json.loads((tmp_path / Samples.figure_file).read_text())["data"]]
     assert [line["dash"] for line in lines] == ["dash", "solid"]
     assert lines[0]["color"] == lines[1]["color"]
-    points = kept_curves.load_means(tmp_path / samples.TABLE_FILE)
+    points = kept_curves.load_means(tmp_path / "samples.parquet")
     assert {(point.variant, point.length, point.seeds) for point in points} == {("sharp", 300, 2), ("sharpest", 300, 2)}
     assert json.dumps(samples.draw(points, tiny.variants)) == json.dumps(
         json.loads((tmp_path / Samples.figure_file).read_text())
