@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +30,8 @@ from hedgerow.verify.claims import PROMISES  # noqa: E402
 from hedgerow.verify.controls import CONTROLS  # noqa: E402
 from hedgerow.verify.figures import plots  # noqa: E402
 from hedgerow.verify.judging import Status  # noqa: E402
-from hedgerow.verify.tables import KINDS, PAGE_TABLES, CurvePoint, Rows, by_curve, exponents, load  # noqa: E402
+from hedgerow.verify.tables import PAGE_TABLES, CurvePoint, Rows, by_curve, exponents, load  # noqa: E402
+from hedgerow.verify.tables import keep as write_tables  # noqa: E402
 
 PAGE = ROOT / "docs" / "evidence.md"
 FOLDER = ROOT / "docs" / "evidence"
@@ -47,7 +47,9 @@ Verdicts = dict[str, Any]
 
 
 def keep(results: Sequence[Path], folder: Path = FOLDER) -> None:
-    """Copy what the page needs: each verdict from the first results that have it, all tables from the first ones."""
+    """Copy what the page needs: each verdict, and each setting of the coverage, from the first results with it; all
+    other tables from the first ones.
+    """
     reports = [json.loads((one / VERDICTS).read_text(encoding="utf-8")) for one in results]
     promises, controls = ([{**one, "level": report["manifest"]["level"]} for report in reports for one in report[part]
                            if one["verdict"] != Status.UNRUN.value] for part in ("promises", "controls"))  # fmt: skip
@@ -57,8 +59,11 @@ def keep(results: Sequence[Path], folder: Path = FOLDER) -> None:
     found["runs"] = {report["manifest"]["level"]: report["manifest"]["runs"] for report in reports}
     folder.mkdir(parents=True, exist_ok=True)
     atomic.save(folder / VERDICTS, f"{json.dumps(_rounded(found), indent=1)}\n".encode(), overwrite=True)
-    for name in KINDS:
-        shutil.copyfile(results[0] / f"{name}.parquet", folder / f"{name}.parquet")
+    first, *others = [load(one) for one in results]
+    settings = {row.setting for row in first["coverage"]}
+    for other in others:  # the rows say how long and how many their runs are
+        first["coverage"] += [row for row in other["coverage"] if row.setting not in settings]
+    write_tables(folder, first)
 
 
 def _first(judged: Sequence[dict[str, Any]], names: Sequence[str], wanted: Sequence[tuple[str, ...]]) -> list[Any]:
@@ -211,17 +216,11 @@ def _runs(found: Verdicts) -> str:
     """What was run, at which level."""
     first, *others = found["runs"]
     runs = f"{found['runs'][first]:,} runs by `hedgerow verify --{first} --figures`"
-    shorter = {level: _of_level(found, level) for level in others}
+    shorter = {level: [one["key"] for one in found["promises"] if one["level"] == level] for level in others}
     told = [f"{', '.join(parts)} by `hedgerow verify --{level}`" for level, parts in shorter.items() if parts]
     if not told:
         return f"All verdicts are those of {runs}."
-    return f"The verdicts are those of {runs}, but not these, whose runs at that level are missing: {'; '.join(told)}."
-
-
-def _of_level(found: Verdicts, level: str) -> list[str]:
-    """The promises and the controls that were judged at a level."""
-    controls = sorted({one["name"] for one in found["controls"] if one["level"] == level})
-    return [one["key"] for one in found["promises"] if one["level"] == level] + controls
+    return f"The verdicts are those of {runs}. Those whose runs at that level are missing: {'; '.join(told)}."
 
 
 def _promises(promises: Sequence[Mapping[str, Any]]) -> str:
