@@ -1,6 +1,7 @@
 # One command per chore. Needs Python >= 3.11 and a package index; everything is installed into .venv, once.
 #   make PYTHON=python3.12 test    another interpreter (remove .venv first)
 #   make WORKERS=8 test            more test processes
+#   make PARTS="--only episode,calls" bench-all     some parts of it; see `python -m bench all --help`
 
 PYTHON  ?= python3
 WORKERS ?= 2
@@ -14,11 +15,11 @@ PIP     := $(RUN) -m pip install -qq --disable-pip-version-check --no-compile -c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly quick durations contract lint format docs verify bench kernels constraints upgrade clean
+.PHONY: help demo test nightly quick durations contract lint format docs verify bench bench-all kernels constraints upgrade clean
 .DELETE_ON_ERROR:
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.package  ## charging cars on 19,440 real days: who saves how much carbon, and who breaks the limit
 	@$(VENV)/bin/hedgerow demo
@@ -69,7 +70,10 @@ verify: $(VENV)/.dev  ## every promise of the paper on running code, some minute
 bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --help` for the whole
 	@for what in projection episode scale cores; do $(RUN) -m bench $$what --quick || exit 1; done
 
-kernels: $(VENV)/.dev  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
+bench-all: $(VENV)/.dev  ## measure everything that the docs show and write it there: hours, in pieces if need be
+	@$(RUN) -m bench all $(PARTS)
+
+kernels: $(VENV)/.package  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
 	@$(RUN) tools/ship_kernels.py
 
 constraints:  ## add what constraints.txt lacks, keep the versions that it has
@@ -83,8 +87,8 @@ clean:  ## remove .venv, caches and build products
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment, two stamps: the demo does not wait for the developers' tools, and compiles what it needs itself; the
-# tests find all kernels compiled. pip comes first: one that is older than 25.1 knows no dependency groups. The build backend
-# is installed like any other pinned package and used without an isolated environment: its version is pinned as well.
+# tests find all kernels compiled. pip and the build backend (the group `install`) come first and by name: a pip that is older
+# than 25.1 knows no dependency groups. The backend is used without an isolated environment: its version is pinned as well.
 
 $(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -96,8 +100,7 @@ $(RUN):
 
 $(VENV)/.package: pyproject.toml constraints.txt $(wildcard kernels/*.tar.xz) | $(RUN)
 	@echo "installing hedgerow and what it needs into $(VENV) (once)"
-	@$(PIP) pip
-	@$(PIP) --group install
+	@$(PIP) pip hatchling
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 

@@ -10,8 +10,11 @@ The kernels are compiled by `hedgerow compile` in a process of its own, for the 
 
 from __future__ import annotations
 
+import io
+import lzma
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +29,13 @@ SWITCH = "HEDGEROW_COMPILED"
 TARGET = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
 """As `SETTINGS` of src/hedgerow/compiling/cache.py; a test compares them."""
 PLATFORMS = {"linux": "manylinux_2_28_x86_64", "win32": "win_amd64", "darwin": "macosx_11_0_x86_64"}
+
+SOURCES = "sources.txt"
+"""In an archive: the names of the folders of all modules with kernels, which are hashes of their sources"""
+MEMBER = re.compile(rf"hedgerow/({SOURCES}|\w+-[0-9a-f]{{16}}/[\w.<>-]+\.nb[ci])")
+"""What may be in an archive. There are no links and no names that lead out of the folder."""
+MOST_BYTES = 100_000_000
+"""Of all that is in an archive, several times what it takes"""
 
 
 def python_tag() -> str:
@@ -53,12 +63,31 @@ def compile_into(folder: Path, root: Path) -> Path:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Let `target` hold what is in the archive, and nothing else. Code of other sources is never looked up there."""
+    """Let `target` hold what is in the archive, and nothing else. Code of other sources is never looked up there.
+
+    Raises:
+        ValueError: If the archive is damaged, or holds anything but files of compiled code; then nothing is written.
+    """
+    advice = "fetch it again, or remove it: then kernels are compiled when they are needed"
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="kernels-") as folder:
-        with tarfile.open(archive, "r:xz") as packed:
-            packed.extractall(folder, filter="data")  # no links or names that lead out of the folder
+        made = Path(folder, "hedgerow")
+        made.mkdir()
+        try:
+            with lzma.open(archive) as whole:  # read to its end, where its checksum is
+                content = whole.read(MOST_BYTES)
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
+                for entry in packed:
+                    if not entry.isreg() or not MEMBER.fullmatch(entry.name):
+                        raise ValueError(f"it has no place for {entry.name!r}")
+                    file = Path(folder, entry.name)
+                    file.parent.mkdir(exist_ok=True)
+                    file.write_bytes(packed.extractfile(entry).read())  # type: ignore[union-attr] - a file has content
+            if not (made / SOURCES).is_file():
+                raise ValueError(f"it has no {SOURCES}")
+        except (EOFError, ValueError, lzma.LZMAError, tarfile.TarError) as error:
+            raise ValueError(f"{archive} is damaged or no archive of compiled kernels ({error}); {advice}") from error
         shutil.rmtree(target, ignore_errors=True)
-        Path(folder, "hedgerow").rename(target)
+        made.rename(target)
 
 
 class CompiledKernels(BuildHookInterface):  # type: ignore[misc]

@@ -7,7 +7,7 @@
     python -m bench episode --quick        an episode of each learner, beside learners with general solvers
     python -m bench calls                  what calls from Python cost, beside the mathematics inside them
     python -m bench cells --quick          what a cell of a sweep costs outside of its episodes
-    python -m bench plans --quick          constrained plans in boxes, beside linear programs by HiGHS
+    python -m bench plans --quick          constrained plans in boxes, beside a kept model of HiGHS, and new ones
     python -m bench compile --quick        what compilation costs, in fresh processes with an empty cache
     python -m bench cores                  episodes per second on one and on two processes
     python -m bench presets --quick        what an episode of `sharpest` costs beside one of `sharp`
@@ -18,6 +18,7 @@
     python -m bench budget --quick         regret of B-OPS beside S-OPS, and whether its budget is kept
     python -m bench serve --quick          decisions per second of `hedgerow serve`, and their latency
     python -m bench replay --quick         what it takes to replay a journal, in time and bytes
+    python -m bench all                    all that the docs show, then the tables of the docs; hours
 
 `python -m bench NAME --help` lists the options. Exit code 1: an answer was wrong. 2: the request cannot be met.
 """
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "presets": ("bench.presets", "PresetTimes"),
     "samples": ("bench.samples", "Samples"),
     "ev-workday": ("bench.ev_workday", "EVWorkday"),
+    "samples-paper": ("bench.samples", "PaperSamples"),
     "field": ("bench.field", "FieldSpeed"),
     "safety": ("bench.safety", "Safety"),
     "budget": ("bench.budget", "BudgetKept"),
@@ -52,19 +54,24 @@ BENCHMARKS = {
 }
 
 
+ALL = "all"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark that the first argument names; the exit code."""
-    if not arguments or arguments[0] not in BENCHMARKS:
+    if not arguments or arguments[0] not in (*BENCHMARKS, ALL):
         asked = bool(arguments) and arguments[0] in ("-h", "--help")
         print(__doc__, file=sys.stdout if asked else sys.stderr)
         return 0 if asked else 2
     for pool in ("OMP", "OPENBLAS", "MKL", "RAYON"):  # read when numpy and the solvers are loaded, which is later
         os.environ.setdefault(f"{pool}_NUM_THREADS", "1")
-    from bench import benchmark
+    from bench import benchmark, whole
     from hedgerow.errors import HedgerowError
 
-    module, name = BENCHMARKS[arguments[0]]
     try:
+        if arguments[0] == ALL:
+            return whole.main(arguments[1:])
+        module, name = BENCHMARKS[arguments[0]]
         return benchmark.main(getattr(import_module(module), name), arguments[1:])
     except HedgerowError as error:
         print(f"bench: {error}", file=sys.stderr)

@@ -7,10 +7,11 @@ line. `run` measures and returns what was found; everything that is printed or w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from bench import manifest, terminal
@@ -51,6 +52,10 @@ class Benchmark(ABC, Generic[Found]):
     def run(self) -> Found:
         """Measure everything."""
 
+    def file_name(self) -> str:
+        """Of the JSON file; a benchmark may have one for each of some settings."""
+        return self.json_file
+
     def figures(self, found: Found) -> Sequence[Any]:
         """The rows of the JSON file, as dataclasses: what was found, unless a benchmark says otherwise."""
         return cast(Sequence[Any], found)
@@ -73,7 +78,8 @@ class Benchmark(ABC, Generic[Found]):
 
     def data(self, found: Found) -> dict[str, Any]:
         """Everything as JSON can hold it."""
-        return manifest.report(self.name, asdict(self), [as_row(row) for row in self.figures(found)]) | self.more(found)
+        rows = [as_row(row) for row in self.figures(found)]
+        return manifest.report(self.name, asdict(self), rows, type(self).__module__) | self.more(found)
 
     def show(self, found: Found) -> None:
         """Print tables and lines."""
@@ -86,9 +92,10 @@ class Benchmark(ABC, Generic[Found]):
         if self.is_timed:
             terminal.mention_load(out)
 
-    def write(self, folder: Path, found: Found) -> list[Path]:
-        """Write the JSON file and the figure, if there is one; their paths."""
-        written = [manifest.write(folder, self.json_file, manifest.as_json(self.data(found)))]
+    def write(self, folder: Path, found: Found, seconds: float) -> list[Path]:
+        """Write the JSON file and the figure, if there is one; their paths. The run took so many seconds."""
+        data = self.data(found) | {"right": self.is_right(found), "seconds": round(seconds, 1)}
+        written = [manifest.write(folder, self.file_name(), manifest.as_json(data))]
         if self.figure_file:
             written += save_figures([(self.plot(found), folder / self.figure_file)], FOR_DOCS)
         return written
@@ -114,20 +121,28 @@ def parser_of(benchmark: type[Benchmark[Any]]) -> ArgumentParser:
 
 def main(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> int:
     """Run a benchmark with these arguments, print and write what was found; the exit code."""
-    given = vars(parser_of(benchmark).parse_args(arguments))
-    quick, as_json, out = given.pop("quick"), given.pop("json"), given.pop("out")
-    chosen = {name: value for name, value in given.items() if value is not None}
-    made = replace(benchmark.quick() if quick else benchmark(), **chosen)
-    if out is not None and made.figure_file:
+    made, given = asked(benchmark, arguments)
+    if given.out is not None and made.figure_file:
         check_browser()  # before hours of measuring, not after them
+    begun = monotonic()
     found = made.run()
-    if as_json:
+    took = monotonic() - begun
+    if given.json:
         print(manifest.as_json(made.data(found)), end="")
     else:
         made.show(found)
-    if out is not None:
-        say("written: " + ", ".join(map(str, made.write(out, found))), error=True)  # stdout may be JSON
+    if given.out is not None:
+        written = made.write(given.out, found, took)
+        say("written: " + ", ".join(map(str, written)), error=True)  # stdout may be JSON
     return 0 if made.is_right(found) else 1
+
+
+def asked(benchmark: type[Benchmark[Any]], arguments: Sequence[str]) -> tuple[Benchmark[Any], Namespace]:
+    """The benchmark with the settings that arguments ask for, and all options."""
+    given = parser_of(benchmark).parse_args(arguments)
+    names = [each.name for each in fields(benchmark) if "help" in each.metadata]
+    chosen = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    return replace(benchmark.quick() if given.quick else benchmark(), **chosen), given
 
 
 def _folder(text: str) -> Path:

@@ -7,8 +7,9 @@ scoring. All three must end with the same policy, bit by bit. Episodes are drawn
 The base of projections is independent of the boxes: many of these are active. Beside `Projector.project` and `project`,
 the compiled call is timed alone, from v = 0, theta = 0 like the other two.
 
-Every kind of call is made some hundred times before it is timed, files are read a few times. A time is the wall time of
-a single call; for the loop, whose turns are longer, it is processor time divided by episodes.
+Every kind of call is made some hundred times before it is timed, files are read a few times. A time is the processor
+time of a single call, without that of reading the clock; for the loop, whose turns are longer, it is divided by
+episodes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from bench import inside, terminal
 from bench.benchmark import Benchmark, option
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.mirror_steps import SIZES
-from bench.timing import Spread, at_most, duration
+from bench.timing import Spread, at_most, clocked, duration, reading
 from hedgerow.display.table import Table
 from hedgerow.environments.play import Player, make_streams, make_world
 from hedgerow.learners.ops.base import MirrorLearner
@@ -150,8 +151,8 @@ class Calls(Benchmark[list[CallRow]]):
         if solve().code != SOLVED:
             raise RuntimeError("the projection is not one that compiled code solves")
         calls: dict[str, tuple[Callable[[], object], Callable[[], None]]] = {
-            PROJECTOR: (lambda: projector.project(*arrays), _nothing),
-            PROJECT: (lambda: hr.projection.project(ProjectionProblem(layout, *arrays)), _nothing),
+            PROJECTOR: (lambda: projector.project(*arrays), lambda: None),
+            PROJECT: (lambda: hr.projection.project(ProjectionProblem(layout, *arrays)), lambda: None),
             "": (solve, lambda: inside.start_over(projector)),
         }
         seconds: dict[str, list[float]] = {call: [] for call in calls}
@@ -192,14 +193,16 @@ class Caller:
 
     def play(self, count: int) -> None:
         """Play so many episodes: those of a simulation with the same seed."""
+        own = reading()
         for _ in range(count):
-            begun = perf_counter()
+            begun = process_time()
             plan = self.learner.plan()
-            planned = perf_counter()
+            planned = process_time()
             told = self.tell(self.player.play(plan.policy, self.world.loss))
-            played = perf_counter()
+            played = process_time()
             self.learner.observe(*told)
-            self.seconds.append((planned - begun, perf_counter() - played))
+            learnt = process_time()
+            self.seconds.append((planned - begun - own, learnt - played - own))
 
 
 def as_arrays(episode: hr.Episode) -> tuple[Any, ...]:
@@ -232,21 +235,6 @@ def check_equal(one: MirrorLearner, *others: MirrorLearner) -> None:
     """Check that learners with the same episodes have learnt the same."""
     if any(not np.array_equal(one.policy, other.policy) for other in others):
         raise RuntimeError("the same episodes, told in different ways, led to different policies")
-
-
-def _nothing() -> None:
-    pass
-
-
-def clocked(function: Callable[[], object], count: int, before: Callable[[], None] = _nothing) -> list[float]:
-    """Seconds of single calls, each after an untimed `before`."""
-    seconds = []
-    for _ in range(count):
-        before()
-        begun = perf_counter()
-        function()
-        seconds.append(perf_counter() - begun)
-    return seconds
 
 
 def _row(world: BenchWorld, who: str, call: str, seconds: Sequence[float], own: float | None) -> CallRow:

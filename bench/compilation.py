@@ -1,9 +1,10 @@
 """`python -m bench compile`: the time of compilation, each time in a fresh process with an empty cache.
 
-It measures `hedgerow compile` (all kernels, in two processes and in one), `hedgerow compile --only blocks` (what
-simulations and the demo need), and the first simulated episode of a process that finds everything compiled. With
-`--wheel PATH` it installs a platform wheel into a folder of its own, and measures its first episode with an empty
-cache, which must stay empty.
+It measures `hedgerow compile --native` (all kernels, in two processes and in one; native, so that code which came with
+the package does not help), the same with `--only blocks` (what simulations and the demo need), `hedgerow demo` that has
+to compile and again with everything compiled, and the first simulated episode of a process that finds everything
+compiled. With `--wheel PATH` it installs a platform wheel into a folder of its own, and measures its first episode with
+an empty cache, which must stay empty; `--wheel build` builds one first, which is not timed.
 
 Processor time includes all processes that a process started and waited for. Wall time runs from the start of a process
 to its end; a process that plays an episode ends right after it, without the interpreter's shutdown.
@@ -31,11 +32,16 @@ from hedgerow.errors import InvalidInput
 
 WHOLE, ALONE, BLOCKS = "hedgerow compile", "hedgerow compile -j 1", "hedgerow compile --only blocks"
 WARM, WHEEL = "first episode, all compiled", "first episode of a wheel, nothing in the cache"
+DEMO, DEMO_WARM = "hedgerow demo, nothing in the cache", "hedgerow demo, all compiled"
+BUILD = "build"
+"""A wheel of this name is built first."""
 MOST_CPU = {ALONE: 32.0, BLOCKS: 25.0}
 """Goals for one process; two share a core here, which lengthens the time of each."""
 MOST_WALL = {WHEEL: 3.0}
 COMPILING = (WHOLE, ALONE, BLOCKS)
-"""The kinds that compile; the others must not compile anything."""
+"""The kinds that compile, whatever came with the package."""
+LOADING = (WARM, WHEEL, DEMO_WARM)
+"""The kinds that must not compile anything"""
 EPISODE = """
 import os, sys
 import hedgerow as hr
@@ -84,7 +90,7 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
 
     name, json_file = "compile", "compile.json"
 
-    wheel: str = option("", "a wheel of this Python that brings its kernels, to be measured as well")
+    wheel: str = option("", "a wheel of this Python with its kernels, to be measured as well; `build` builds one")
     repeats: int = option(3, "runs of each process; figures are medians")
 
     @classmethod
@@ -94,7 +100,7 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
     def run(self) -> dict[str, list[Spent]]:
         """The time of all processes, by kind; the kinds take turns."""
         found: dict[str, list[Spent]] = {}
-        with ExitStack() as stack, terminal.progress("bench compile", self.repeats * (4 + bool(self.wheel))) as advance:
+        with ExitStack() as stack, terminal.progress("bench compile", self.repeats * (6 + bool(self.wheel))) as advance:
 
             def note(process: str, spent: Spent) -> None:
                 found.setdefault(process, []).append(spent)
@@ -105,8 +111,10 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
                 full = _folder(stack)
                 note(WHOLE, spend(compile_command(), full))
                 note(WARM, spend(episode_command(), full))
+                note(DEMO_WARM, spend(demo_command(_folder(stack)), full))
                 note(ALONE, spend(compile_command("-j", "1"), _folder(stack)))
                 note(BLOCKS, spend(compile_command("--only", "blocks"), _folder(stack)))
+                note(DEMO, spend(demo_command(_folder(stack)), _folder(stack)))
                 if installed is not None:
                     alone = {"PYTHONPATH": str(installed)}
                     note(WHEEL, spend(episode_command(installed), _folder(stack), alone))
@@ -114,11 +122,17 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
 
     def _installed(self, folder: Path) -> Path:
         """The folder, with the wheel in it and nothing else."""
+        if self.wheel == BUILD:
+            self._install(_built(folder / "dist"), folder / "site")
+            return folder / "site"
         if not Path(self.wheel).is_file():
             raise InvalidInput(f"there is no wheel {self.wheel!r}")
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "--target", str(folder), self.wheel], check=True)
+        self._install(self.wheel, folder)
         return folder
+
+    def _install(self, wheel: Path | str, folder: Path) -> None:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "--target", str(folder), str(wheel)], check=True)
 
     def figures(self, found: dict[str, list[Spent]]) -> list[CompileRow]:
         return [
@@ -151,11 +165,25 @@ class Compilation(Benchmark[dict[str, list[Spent]]]):
 
 
 def _is_right(row: CompileRow) -> bool:
-    return (row.files > 0) == (row.process in COMPILING)
+    return row.files > 0 if row.process in COMPILING else not (row.files and row.process in LOADING)
 
 
 def compile_command(*options: str) -> list[str]:
-    return ["-m", "hedgerow", "compile", "--quiet", *options]
+    return ["-m", "hedgerow", "compile", "--quiet", "--native", *options]
+
+
+def demo_command(folder: Path) -> list[str]:
+    """The demo, to its page; it compiles what it needs unless that came with the package."""
+    return ["-m", "hedgerow", "demo", "--quiet", "--out", str(folder / "demo")]
+
+
+def _built(folder: Path) -> Path:
+    """A new platform wheel of the sources beside `bench`."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    root = Path(__file__).resolve().parents[1]
+    subprocess.run(command, cwd=root, env=os.environ | {"HEDGEROW_COMPILED": "1"}, stdout=sys.stderr, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def episode_command(home: Path | str = "") -> list[str]:

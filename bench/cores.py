@@ -1,8 +1,9 @@
 """`python -m bench cores`: how many episodes per second a sweep of simulations makes on one and on more processes.
 
-A sweep is many independent `simulate` calls, which differ in their seeds; joblib gives them to processes. Every process
-loads its kernels before the clock starts. One process and more take turns: what disturbs the machine disturbs all of
-them. Throughputs are medians.
+A sweep is many independent `simulate` calls, which differ in their seeds; joblib gives them to processes. Seconds are
+by the clock on the wall: how much sooner two processes are done is what is measured. Every process loads its kernels
+before that clock starts. One process and more take turns: what disturbs the machine disturbs all of them. Throughputs
+are medians.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Cores(Benchmark[dict[int, list[float]]]):
 
     def shown(self, found: dict[int, list[float]]) -> Iterator[Table | str]:
         rows = self.figures(found)
-        table = Table("sweeps of SV-OPS", ["processes", "episodes per second", "speed-up", "of the ideal"], 0)
+        table = Table("sweeps of SV-OPS", ["processes", "episodes per second (wall)", "speed-up", "of the ideal"], 0)
         for row in rows:
             ideal = row.speed_up * rows[0].processes / row.processes
             table.add_row(str(row.processes), f"{row.episodes_per_second:,.0f}", f"{row.speed_up:.2f}x", f"{ideal:.0%}")

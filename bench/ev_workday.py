@@ -152,6 +152,11 @@ class EVWorkday(Benchmark[list[Score]]):
         """One seed and the first 2,000 days."""
         return cls(episodes=2_000, seeds=1)
 
+    def file_name(self) -> str:
+        """One file for each world and preset, and for the real cars."""
+        preset, cars = f"-{self.preset}" * (self.preset != "sharpest"), "-cars" * bool(self.cars)
+        return f"{self.world}{cars}{preset}.json"
+
     @property
     def tasks(self) -> list[Task]:
         known = workday.days_of(self.world).total

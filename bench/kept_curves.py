@@ -1,14 +1,19 @@
-"""The runs of `python -m bench samples`, and a folder that keeps them: hours of work survive an interruption."""
+"""The runs of `python -m bench samples`, and a folder that keeps them: hours of work survive an interruption. Their
+means over seeds are kept in one small table, from which the figure is drawn.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.errors import FileFormatError
-from hedgerow.storage import datafile
+from hedgerow.storage import atomic, datafile
 
 KIND, VERSION = "bench samples run", 2
 SUFFIX = ".hedgerow"
@@ -67,3 +72,39 @@ def _read(path: Path, task: Task) -> Curves:
     if data.meta != task._asdict() or set(data.arrays) != set(Curves._fields[1:]):
         raise FileFormatError(f"{path} holds another run than its name says; delete it, and it is run again")
     return Curves(task, **data.arrays)
+
+
+class MeanPoint(NamedTuple):
+    """The regret of S-OPS at one checkpoint: its mean over seeds, with the interval of level 95 %."""
+
+    world: str
+    variant: str
+    length: int
+    """The episodes of the whole run"""
+    episode: int
+    seeds: int
+    mean: float
+    low: float
+    high: float
+    """NaN, as the other end, if there is one seed"""
+
+
+SCHEMA = pa.schema(
+    [("world", pa.string()), ("variant", pa.string())]
+    + [(name, pa.int64()) for name in ("length", "episode", "seeds")]
+    + [(name, pa.float64()) for name in ("mean", "low", "high")]
+)
+
+
+def save_means(path: Path, points: Sequence[MeanPoint]) -> None:
+    """Write the table of a figure as a Parquet file."""
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([point._asdict() for point in points], SCHEMA), out, compression="zstd")
+    atomic.save(path, out.getvalue().to_pybytes(), overwrite=True)
+
+
+def load_means(path: Path) -> list[MeanPoint]:
+    table = pq.read_table(path)
+    if not table.schema.equals(SCHEMA):
+        raise FileFormatError(f"{path} is no table of `python -m bench samples`; its columns are {table.column_names}")
+    return [MeanPoint(**row) for row in table.to_pylist()]

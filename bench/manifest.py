@@ -11,14 +11,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench import sources
 from hedgerow.storage import datafile
 
 SCHEMA = 1
-PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "cvxpy", "clarabel", "ecos", "scs", "joblib")
+PACKAGES = ("hedgerow", "numpy", "scipy", "numba", "cvxpy", "clarabel", "ecos", "scs", "highspy", "joblib")
 
 
-def report(benchmark: str, settings: Mapping[str, Any], figures: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figures with everything needed to judge and to repeat them."""
+def report(benchmark: str, settings: Mapping[str, Any], figures: list[dict[str, Any]], module: str) -> dict[str, Any]:
+    """Figures of the benchmark in a module of `bench`, with everything needed to judge and to repeat them."""
     return {
         "schema": SCHEMA,
         "benchmark": benchmark,
@@ -28,6 +29,7 @@ def report(benchmark: str, settings: Mapping[str, Any], figures: list[dict[str, 
         "processor": processor(),
         "cores": os.cpu_count(),
         "load": load(),
+        "sources": sources.digest(module),
         "versions": {name: _version(name) for name in PACKAGES},
         "settings": dict(settings),
         "figures": figures,

@@ -1,6 +1,6 @@
 """`python -m bench safety`: are the safe learners safe? Many short runs, and each unsafe episode on the clean event.
 
-Worlds with one to three constraints, losses that switch, pursue the learner or are drawn, both kinds of radii, and a
+Worlds with one to three constraints, losses that switch, pursue the learner or are drawn, all kinds of sets, and a
 large delta, so that learners leave their baselines early: safety must not depend on any of it. Exit code 1: an episode
 violated a constraint although all confidence sets held the truth.
 """
@@ -29,7 +29,7 @@ from hedgerow.worlds import make
 
 SAFE = ("s-ops", "c-ops", "opt-pess-lp", "dope", "s-lp", "safe-etc", "opse-dp", "dope-plus")
 """Those that promise no violation; one that is not registered is left out"""
-SETS = ("source", "sharp")
+SETS = ("source", "sharp", "sharpest")
 DELTA = 0.15
 
 
@@ -146,7 +146,9 @@ def build(name: str, world: CMDP, episodes: int, number: int) -> Any:
     if name in ("s-ops", "c-ops"):
         options["preset"] = ("paper", "sharp", "sharpest")[number % 3]
     else:
-        options["sets"] = SETS[(number // 2) % 2]
+        # The radii of OPSE-DP are formulas of their own, which know nothing of `sharpest`.
+        offered = SETS[:2] if name == "opse-dp" else SETS
+        options["sets"] = offered[(number // 4) % len(offered)]
     if name == "dope":
         options |= {"warmup": 0, "sharp": bool(number % 2)}
     return cls(world.view(), episodes, DELTA, seed=number, **options)

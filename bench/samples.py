@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -33,7 +34,7 @@ import numpy as np
 
 from bench import kept_curves, terminal
 from bench.benchmark import Benchmark, in_any_order, option
-from bench.kept_curves import Curves, Task
+from bench.kept_curves import Curves, MeanPoint, Task
 from hedgerow.checks import FloatArray, IntArray
 from hedgerow.display.table import Table
 from hedgerow.errors import InvalidInput
@@ -45,12 +46,15 @@ from hedgerow.learners.ops.sv_ops import SVOPS
 from hedgerow.losses.oblivious import Switching
 from hedgerow.planning import offline
 from hedgerow.report.plots import Line, Plot, log_plot
+from hedgerow.results.metrics import seed_interval
 from hedgerow.simulation.run import simulate
 from hedgerow.worlds import make
 from hedgerow.worlds.world import World
 
 SHOWN = 1_000
 """The plot begins at this fraction of the longest run."""
+BARS = 16
+"""Of so many points on a line, the last one has its interval drawn."""
 DELTA = 0.01
 PERIOD = 1_000
 """Episodes from one loss to the next, where losses switch"""
@@ -208,22 +212,13 @@ class Samples(Benchmark[list[Curves]]):
         return rows(found, self.reference)
 
     def plot(self, found: list[Curves]) -> Plot:
-        """Regret of S-OPS, the mean over seeds of the longest runs; the reference dashed. Before the last decades they
-        hardly differ.
-        """
-        own = [curves for curves in found if curves.task.learner == "S-OPS" and curves.task.losses == "own"]
-        longest = max(curves.task.episodes for curves in own)
-        lines = []
-        for number, world in enumerate(dict.fromkeys(curves.task.world for curves in sorted(own, key=_place))):
-            for variant in self.variants:
-                some = [c for c in own if c.task[:3] == (world, "S-OPS", variant) and c.task.episodes == longest]
-                if some:
-                    mean = np.mean([curves.regret for curves in some], axis=0)
-                    shown = zip(some[0].episodes, mean, strict=True)
-                    points = [(float(t), float(r)) for t, r in shown if t * SHOWN >= longest and r > 0.0]
-                    dash = "dash" if variant == self.reference else "dashdot" if variant == WITHOUT_TIES else "solid"
-                    lines.append(Line(f"{world}, {variant}", points, dash=dash, colour=number))
-        return log_plot("Regret of S-OPS, mean over seeds", "episodes", "regret", lines)
+        return draw(means(found), self.variants)
+
+    def write(self, folder: Path, found: list[Curves], seconds: float) -> list[Path]:
+        """The same, and the table that the figure is drawn from."""
+        written, table = super().write(folder, found, seconds), (folder / self.figure_file).with_suffix(".parquet")
+        kept_curves.save_means(table, means(found))
+        return [*written, table]
 
     def shown(self, found: list[Curves]) -> Iterator[Table | str]:
         columns = [
@@ -250,6 +245,68 @@ class Samples(Benchmark[list[Curves]]):
             f"saving: episodes of {self.reference} / episodes after which the variant has, for good, the same average "
             "per episode"
         )
+
+
+@dataclass(frozen=True)
+class PaperSamples(Samples):
+    """What `sharp` saves over `paper`, in long runs of S-OPS and SV-OPS."""
+
+    name = "samples-paper"
+    json_file, figure_file = "samples-paper.json", "samples-paper.svg"
+
+    lengths: tuple[int, ...] = (100_000, 1_000_000)
+    longest: int = 0
+    worlds: tuple[str, ...] = LONG_WORLDS
+    reference: str = "paper"
+
+    @classmethod
+    def quick(cls) -> Self:
+        return cls(lengths=(10_000,), seeds=3)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The short ones first."""
+        return [
+            Task(world, learner, variant, LOSSES[0], self.baseline, length, seed)
+            for length in self.lengths
+            for seed in range(self.seeds)
+            for learner in ("S-OPS", "SV-OPS")
+            for world in self.worlds
+            for variant in self.variants
+        ]
+
+
+def means(found: Sequence[Curves]) -> list[MeanPoint]:
+    """The regret of S-OPS in the longest runs under the world's own loss, from which the figure is drawn."""
+    own = [curves for curves in found if curves.task.learner == "S-OPS" and curves.task.losses == "own"]
+    longest = max(curves.task.episodes for curves in own)
+    sets: dict[tuple[str, str], list[Curves]] = {}
+    for curves in sorted(own, key=_place):
+        if curves.task.episodes == longest:
+            sets.setdefault((curves.task.world, curves.task.variant), []).append(curves)
+    points = []
+    for (world, variant), some in sets.items():
+        columns = seed_interval(np.array([curves.regret for curves in some]))
+        for t, mean, low, high in zip(some[0].episodes.tolist(), *(column.tolist() for column in columns), strict=True):
+            points.append(MeanPoint(world, variant, longest, t, len(some), mean, low, high))
+    return points
+
+
+def draw(points: Sequence[MeanPoint], variants: Sequence[str]) -> Plot:
+    """Mean regret with its interval; the reference, the first of the variants, dashed. Before the last decades curves
+    hardly differ.
+    """
+    lines, seeds = [], sorted({point.seeds for point in points})
+    for number, world in enumerate(dict.fromkeys(point.world for point in points)):
+        for variant in variants:
+            some = [p for p in points if (p.world, p.variant) == (world, variant) and p.episode * SHOWN >= p.length]
+            if some := [point for point in some if point.mean > 0.0]:
+                ends = [(p.low, p.high) if i % BARS == 0 else (nan, nan) for i, p in enumerate(reversed(some))][::-1]
+                dash = "dash" if variant == variants[0] else "dashdot" if variant == WITHOUT_TIES else "solid"
+                along = [(float(point.episode), point.mean) for point in some]
+                lines.append(Line(f"{world}, {variant}", along, dash=dash, colour=number, intervals=ends))
+    count = " to ".join(dict.fromkeys((str(seeds[0]), str(seeds[-1]))))
+    return log_plot(f"Regret of S-OPS, mean over {count} seeds, 95 % interval", "episodes", "regret", lines)
 
 
 def shown(measure: str, value: float) -> str:

@@ -3,7 +3,8 @@
 `serve` starts `hedgerow serve` in a process of its own for every database, durability and way of committing. Clients
 are threads of this process on the same machine; each of them asks for a decision and tells its outcome, one after
 another, by `hedgerow.serve.client.Client`. Counted are pairs of ask and tell. Every measurement ends after a fixed
-number of decisions or after some seconds, whichever comes first.
+number of decisions or after some seconds, whichever comes first. Rates and latencies are by the clock on the wall: a
+client waits. The processor time of the service stands beside them.
 
 `replay` writes a journal of so many events with SQLite, and replays it from its first snapshot as an auditor does.
 """
@@ -155,7 +156,8 @@ class Serve(Benchmark[list[LoadRow]]):
 
 def load_table(rows: list[LoadRow]) -> Table:
     """The rows for people."""
-    heads = ["database", "durability", "commits", "clients", "decisions/s", "p50", "p99", "processor"]
+    heads = ["database", "durability", "commits", "clients"]
+    heads += ["decisions/s (wall)", "p50 (wall)", "p99 (wall)", "processor"]
     table = Table("ask and tell", heads, 3)
     for row in rows:
         commits = "shared" if row.group_commit else "one a call"

@@ -1,7 +1,8 @@
-"""Write the tables of docs/benchmarks.md from the JSON files of the benchmarks beside it: both say the same.
+"""Write the tables of the docs, and the numbers in their sentences, from the JSON files of the benchmarks.
 
-python -m bench episode --out docs/figures     (and calls, compile, cores, samples, scale)
-python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`
+python -m bench all                            or single benchmarks, with `--out docs/figures`
+python -m bench.tables docs                    rewrites what stands between `<!-- table: name -->` and `<!-- end -->`,
+                                               and the numbers of `bench/claims.py`
 
 >>> in_one_unit(37.24e-6, 35.1e-6, 0.0791e-3)
 '37.2 us (35.1 - 79.1)'
@@ -11,32 +12,23 @@ python -m bench.tables docs                    rewrites what stands between `<!-
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.calls import Calls
-from bench.cells import Cells
-from bench.compilation import Compilation
-from bench.cores import Cores
-from bench.episode import EpisodeSpeed
+from bench import claims
+from bench.claims import Figures
 from bench.episode_goals import Goal
-from bench.ev_workday import EVWorkday
-from bench.presets import WHY, PresetTimes, goal_of, shown_efforts
-from bench.samples import Samples, shown
-from bench.scale import Scale
+from bench.presets import WHY, goal_of, shown_efforts
+from bench.samples import shown
 from bench.timing import at_most, duration
 from hedgerow.errors import InvalidInput
 from hedgerow.storage import datafile
 
-PAGES, FIGURES = ("benchmarks.md", "ev-workday.md"), "figures"
-PROGRESS_FILE = "episode-progress.json"
-"""Two versions by turns, from tools/compare_episode.py"""
-PAPER_FILE = "samples-paper.json"
-"""From `python -m bench samples --reference paper`"""
+PAGES, FIGURES = ("benchmarks.md", "budget.md", "ev-workday.md", "projection.md", "years.md"), "figures"
+EV_WORKDAYS = tuple(f"ev-workday{name}{preset}" for name in ("", "-hard", "-cars") for preset in ("", "-sharp"))
 UNUSUAL = ("inexact", "no answer", "stopped early", "infeasible", "suspect", "failed")
 """Parts of a status that are shown beside a time"""
 _MARKED = re.compile(r"<!-- table: ([\w-]+) -->.*?<!-- end -->", re.DOTALL)
@@ -45,13 +37,15 @@ Data = Mapping[str, Any]
 
 
 def rewrite(docs: Path) -> bool:
-    """Bring the tables of the pages up to date; whether anything changed."""
-    contents, changed = tables(docs / FIGURES), False
-    for name in PAGES:
-        before = (docs / name).read_text(encoding="utf-8")
-        after = replaced(before, contents)
+    """Bring the tables and numbers of the pages up to date; whether anything changed."""
+    found = Figures(docs / FIGURES)
+    contents, changed = tables(found), False
+    for name in dict.fromkeys((*PAGES, *claims.pages())):
+        path = docs / name
+        before = path.read_text(encoding="utf-8")
+        after = claims.rewritten(name, replaced(before, contents), found)
         if after != before:
-            datafile.save(docs / name, after.encode(), overwrite=True)
+            datafile.save(path, after.encode(), overwrite=True)
             changed = True
     return changed
 
@@ -61,47 +55,53 @@ def replaced(text: str, contents: Mapping[str, str]) -> str:
 
     def fill(found: re.Match[str]) -> str:
         name = found.group(1)
-        if name not in contents:
-            raise InvalidInput(f"there is no table {name!r}; known: {', '.join(contents)}")
-        return f"<!-- table: {name} -->\n{contents[name]}\n<!-- end -->"
+        if name in contents:
+            return f"<!-- table: {name} -->\n{contents[name]}\n<!-- end -->"
+        if name not in makers():
+            raise InvalidInput(f"there is no table {name!r}; known: {', '.join(makers())}")
+        return found.group()  # not measured yet
 
     return _MARKED.sub(fill, text)
 
 
-def tables(figures: Path) -> dict[str, str]:
-    """All tables by name, as Markdown."""
-    benchmarks = (EpisodeSpeed, Samples, Cores, Scale, Calls, Compilation, PresetTimes, EVWorkday, Cells)
-    names = (PROGRESS_FILE, PAPER_FILE, *(benchmark.json_file for benchmark in benchmarks))
-    found = (json.loads((figures / name).read_text(encoding="utf-8")) for name in names)
-    turns, paper, episode, sample, core, large, call, compiling, preset, cars, cell = found
-    measured = {
-        "episode": episode,
-        "samples": sample,
-        "cores": core,
-        "scale": large,
-        "calls": call,
-        "compile": compiling,
-        "samples-paper": paper,
-        "presets": preset,
-        "ev-workday": cars,
-        "cells": cell,
+def tables(found: Figures) -> dict[str, str]:
+    """All tables that have figures, by name, as Markdown."""
+    return {name: make(found[file]) for name, (make, file) in makers().items() if file in found}
+
+
+def not_measured(found: Figures) -> list[str]:
+    """The files that are missing: their tables stay as they are."""
+    return sorted({file for _, file in makers().values() if file not in found})
+
+
+def makers() -> dict[str, tuple[Callable[[Data], str], str]]:
+    """What makes each table, and the file that it is made from."""
+    made: dict[str, tuple[Callable[[Data], str], str]] = {
+        "contenders": (contenders, "episode-speed"),
+        "progress": (progress, "episode-progress"),
+        "goals": (goals, "episode-speed"),
+        "samples": (savings, "samples"),
+        "samples-paper": (savings, "samples-paper"),
+        "presets": (preset_times, "preset-times"),
+        **{name: (charging, name) for name in EV_WORKDAYS},
+        "budget": (budgets, "budget"),
+        "budget-kept": (budgets_kept, "budget"),
+        "cores": (throughput, "cores"),
+        "scale": (growth, "projection-scale"),
+        "calls": (calls, "calls"),
+        "compile": (compilation, "compile"),
+        "cells": (cell_times, "cells"),
+        "field": (field_times, "field-speed"),
+        "plans": (plan_times, "plans"),
+        "projection": (solvers, "projection-speed"),
+        "stress": (hard_problems, "stress"),
+        "serve": (load, "serve"),
     }
-    makers: dict[str, tuple[Callable[[Data], str], Data]] = {
-        "contenders": (contenders, episode),
-        "progress": (progress, turns),
-        "goals": (goals, episode),
-        "samples": (savings, sample),
-        "samples-paper": (savings, paper),
-        "presets": (preset_times, preset),
-        "ev-workday": (charging, cars),
-        "cores": (throughput, core),
-        "scale": (growth, large),
-        "calls": (calls, call),
-        "compile": (compilation, compiling),
-        "cells": (cell_times, cell),
-        **{f"{name}-setup": (setup, data) for name, data in measured.items()},
+    names = {"contenders": "episode"}
+    without = ("progress", "goals", "budget-kept", "stress", *EV_WORKDAYS[1:])
+    return made | {
+        f"{names.get(name, name)}-setup": (setup, file) for name, (_, file) in made.items() if name not in without
     }
-    return {name: make(data) for name, (make, data) in makers.items()}
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -134,9 +134,13 @@ def _cell(row: Data | None) -> str:
     time, factor = row["time"], row["factor"]
     cell = in_one_unit(time["median"], time["p10"], time["p90"])
     if row["contender"] != "SV-OPS":
-        cell += f", {factor:.0f}x" if factor >= 10 else f", {factor:.2f}x"
+        cell += f", {_times(factor)}"
     unusual = ", ".join(word for word in UNUSUAL if word in row["status"])
     return f"{cell}, {unusual}" if unusual else cell
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f}x" if factor >= 10 else f"{factor:.2f}x"
 
 
 def in_one_unit(median: float, low: float, high: float) -> str:
@@ -199,13 +203,39 @@ def preset_times(data: Data) -> str:
 
 
 def charging(data: Data) -> str:
-    """What learners save on real charger-days."""
-    rows = [
-        [row["learner"], f"{row['alpha']:g}", f"{100 * row['saved']:.1f} %", f"{row['regret']:.0f}",
-         f"{row['unsafe']:.0f}", "-" if row["mixing"] is None else f"{row['mixing']:.3f}"]
-        for row in data["figures"]
-    ]  # fmt: skip
-    return markdown(["learner", "threshold", "saved", "regret", "unsafe episodes", "lambda at T"], rows)
+    """What learners save on real charger-days; with the real cars also the worst days in a row."""
+    cars = data["settings"]["cars"]
+    names = {"regret": ".0f", "unsafe": ".0f", "mixing": ".3f"} | ({"worst_window": ".3f"} if cars else {})
+    rows = []
+    for row in data["figures"]:
+        cells = ["-" if row[name] is None else f"{row[name]:{form}}" for name, form in names.items()]
+        rows.append([row["learner"], f"{row['alpha']:g}", f"{100 * row['saved']:.1f} %", *cells])
+    worst = ["worst 500"] if cars else []
+    return markdown(["learner", "threshold", "saved", "regret", "unsafe episodes", "lambda at T", *worst], rows)
+
+
+def budgets(data: Data) -> str:
+    """Regret of B-OPS by both rules, beside S-OPS and its baseline."""
+    rows = []
+    for row in data["figures"]:
+        if "adversary" in row:
+            regrets = [f"{row[name]:,.0f}" for name in ("baseline", "s_ops", "bound", "ceiling")]
+            if row["bound"] < row["s_ops"]:
+                regrets[2] = f"**{regrets[2]}**"
+            until = "-" if row["episodes"] is None else f"{row['episodes']:,}"
+            rows.append([row["world"], row["adversary"], *regrets, until])
+    return markdown(["world", "losses", "baseline", "S-OPS", "B-OPS", "by the ceiling", "episodes"], rows)
+
+
+def budgets_kept(data: Data) -> str:
+    """Long runs of B-OPS: how often the account was wrong, and the budget exceeded."""
+    rows = []
+    for row in data["figures"]:
+        if "rule" in row:
+            counts = [str(row[name]) for name in ("wrong", "overdrawn", "refuted")]
+            runs = f"{row['runs']} x {row['episodes']:,}"
+            rows.append([row["rule"], str(row["constraints"]), runs, *counts, f"{100 * row['own']:.0f} %"])
+    return markdown(["rule", "constraints", "runs x episodes", "wrong", "overdrawn", "refuted", "own episodes"], rows)
 
 
 def growth(data: Data) -> str:
@@ -227,7 +257,7 @@ def throughput(data: Data) -> str:
         [str(row["processes"]), f"{row['episodes_per_second']:,.0f}", f"{row['speed_up']:.2f}x"]
         for row in data["figures"]
     ]
-    return markdown(["processes", "episodes per second", "speed-up"], rows)
+    return markdown(["processes", "episodes per second (wall)", "speed-up"], rows)
 
 
 def calls(data: Data) -> str:
@@ -269,6 +299,69 @@ def compilation(data: Data) -> str:
     return markdown(["process", "wall", "target", "processor time", "target", "met", "runs", "files kept"], rows)
 
 
+def field_times(data: Data) -> str:
+    """Learners of the field down, worlds across: time of an episode, how many times S-OPS."""
+    rows = {(row["world"], row["contender"]): row for row in data["figures"]}
+    worlds = _worlds(data)
+    lines = []
+    for name in dict.fromkeys(name for _, name in rows):
+        own = [rows[world, name] for world in worlds]
+        lines.append([name, *(f"{duration(row['time']['median'])}, {_times(row['times_ours'])}" for row in own)])
+    return markdown(["learner", *_heads(worlds)], lines)
+
+
+def plan_times(data: Data) -> str:
+    """Sequences of programs down: ours, HiGHS with a kept model and anew, each with its ratio to ours."""
+    lines = []
+    for row in data["figures"]:
+        ours = row["ours"]["median"]
+        theirs = [f"{duration(row[way]['median'])}, {row[way]['median'] / ours:.0f}x" for way in ("kept", "anew")]
+        lines.append([row["world"], f"{row['triples']:,}", row["losses"], duration(ours), *theirs])
+    return markdown(["world", "transitions", "losses", "ours", "HiGHS, kept and warm", "HiGHS, anew"], lines)
+
+
+def solvers(data: Data) -> str:
+    """Sizes down, solvers across: ours, and how many times as long the others take."""
+    rows = {(row["triples"], row["contender"]): row for row in data["figures"]}
+    names = ["cvxpy + Clarabel, as written", "cvxpy + Clarabel, rows as variables", "cvxpy + Clarabel, built anew"]
+    names += ["Clarabel", "ECOS", "SCS", "L-BFGS-B, large dual"]
+    lines = []
+    for triples in dict.fromkeys(triples for triples, _ in rows):
+        others = [rows.get((triples, name)) for name in names]
+        cells = ["-" if not row or not row["time"] else _times_ours(row) for row in others]
+        lines.append([f"{triples:,}", duration(rows[triples, "hedgerow"]["time"]["median"]), *cells])
+    return markdown(["transitions", "ours", *names], lines)
+
+
+def _times_ours(row: Data) -> str:
+    return f"{duration(row['time']['median'])}, {row['factor']:.0f}x"
+
+
+def hard_problems(data: Data) -> str:
+    """Families of hard projections down: verdicts, certificates, steps and times."""
+    lines = []
+    for row in data["figures"]:
+        worst = "-" if row["worst_certificate"] is None else f"{row['worst_certificate']:.0e}"
+        counts = [row[name] for name in ("instances", "solved", "infeasible", "wrong_verdicts", "failures")]
+        steps = f"{row['median_iterations']:.0f}, {row['p99_iterations']:.0f}, {row['max_iterations']}"
+        times = f"{duration(row['median_seconds'])}, {duration(row['max_seconds'])}"
+        lines.append([row["family"], *map(str, counts), worst, steps, times])
+    head = ["family", "instances", "solved", "infeasible", "wrong", "failures", "worst certificate"]
+    return markdown([*head, "steps: median, 99 %, max", "time: median, max"], lines)
+
+
+def load(data: Data) -> str:
+    """Ways to serve down: decisions per second and latencies by the clock on the wall, and processor time."""
+    lines = []
+    for row in data["figures"]:
+        commits = "shared" if row["group_commit"] else "one a call"
+        times = [duration(row[name]) for name in ("p50", "p99", "processor")]
+        where = [row["database"], row["durability"], commits, str(row["clients"])]
+        lines.append([*where, f"{row['per_second']:.0f}", *times])
+    head = ["database", "durability", "commits", "clients", "decisions/s (wall)", "p50 (wall)", "p99 (wall)"]
+    return markdown([*head, "processor time"], lines)
+
+
 def setup(data: Data) -> str:
     """The machine and its load, in one sentence."""
     busy = "" if data["load"] is None else f"; average load at the end {data['load']}"
@@ -279,7 +372,15 @@ def setup(data: Data) -> str:
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: python -m bench.tables docs")
-    print("rewritten" if rewrite(Path(sys.argv[1])) else "nothing to change")
+    docs = Path(sys.argv[1])
+    print("rewritten" if rewrite(docs) else "nothing to change")
+    found = Figures(docs / FIGURES)
+    for file in not_measured(found):
+        print(f"there is no {file}.json: its tables stay as they are", file=sys.stderr)
+    wrong = claims.check(docs, found)
+    for complaint in wrong:
+        print(complaint, file=sys.stderr)
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,9 @@ def shipped_files() -> set[str]:
     if not names:
         names = [path.relative_to(ROOT).as_posix() for place in WHERE for path in (ROOT / place).rglob("*")]
     found = {name for name in names if (ROOT / name).is_file() and Path(name).suffix not in SOURCE_CODE}
-    return {name for name in found if not name.startswith((".github/", ".ci/")) and "__pycache__" not in name} | {
+    return {
+        name for name in found if not name.startswith((".github/", ".ci/", "kernels/")) and "__pycache__" not in name
+    } | {
         name for name in names if name.startswith("src/hedgerow/") and name.endswith(".md") and (ROOT / name).is_file()
     }
 
@@ -103,6 +105,16 @@ def test_plotly_brings_its_notice_into_every_page() -> None:
 def test_pages_bring_no_fonts_and_no_images_of_others(file: str) -> None:
     content = (ROOT / "src/hedgerow/report/templates" / file).read_text(encoding="utf-8")
     assert not re.search(r"@font-face|@import|url\(\s*['\"]?(?!#)|base64,[A-Za-z0-9+/]{40}", content)
+
+
+def test_every_dependency_is_listed_with_its_extras() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras: dict[str, list[str]] = {}
+    for extra, needed in {"": project["dependencies"], **project["optional-dependencies"]}.items():
+        for one in needed:
+            extras.setdefault(re.split(r"[\[><=]", one)[0], []).append(extra)
+    listed = {name: row[0] for name, row in table("What an install fetches beside the package").items()}
+    assert listed == {name: ", ".join(found) or "-" for name, found in extras.items()}
 
 
 def test_packages_bring_the_list() -> None:

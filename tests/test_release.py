@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import os
 import re
 import shutil
 import subprocess
@@ -22,6 +24,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+VERSION = ABOUT["project"]["version"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SYSTEMS = {"linux": "x86_64", "darwin": "arm64", "win32": "AMD64"}
 
@@ -92,6 +95,16 @@ def test_another_tag(sources: Path) -> None:
     assert list(release.obstacles("1.2.0", sources)) == ["the tag is 1.2.0, the version 1.2.0: its tag is v1.2.0"]
 
 
+def test_a_release_has_compiled_kernels_of_its_sources(tmp_path: Path) -> None:
+    assert list(release.stale_archives(tmp_path)) == ["kernels/ has no archive of compiled kernels: run make kernels"]
+    (tmp_path / "kernels").mkdir()
+    with tarfile.open(tmp_path / "kernels" / "cp311-old.tar.xz", "w:xz") as packed:
+        packed.addfile(tarfile.TarInfo("hedgerow/sources.txt"), io.BytesIO())
+    assert list(release.stale_archives(tmp_path)) == [
+        "kernels/cp311-old.tar.xz was made of other sources: run make kernels"
+    ]
+
+
 # Dependencies ---------------------------------------------------------------------------------------------------------
 
 
@@ -140,6 +153,32 @@ def test_everything_is_pinned_once_wherever_it_is_needed() -> None:
             ]
             assert len(found) == 1, f"{text} has {len(found)} pins in constraints.txt for {where}: run make constraints"
             assert next(iter(found[0].specifier)).version in need.specifier, f"{found[0]} does not fit {text}"
+
+
+def test_every_dependency_has_a_lower_bound_and_no_upper_one() -> None:
+    """Which are tried by tools/check_dependencies.py, see CONTRIBUTING.md, "How to release"."""
+    requirements = pytest.importorskip("packaging.requirements")
+    project = ABOUT["project"]
+    bounds: dict[str, set[str]] = {}
+    for text in [
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ]:
+        need = requirements.Requirement(text)
+        assert [one.operator for one in need.specifier] == [">="], f"{text}: which versions work?"
+        bounds.setdefault(need.name, set()).add(str(need.specifier))
+    for text in groups("dev"):
+        need = requirements.Requirement(text)
+        if need.name in bounds:
+            bounds[need.name].add(str(need.specifier))
+    assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
+
+
+def test_the_oldest_numba_is_one_that_kernels_are_linked_with() -> None:
+    from hedgerow.compiling import kernels
+
+    (oldest,) = (one.partition(">=")[2] for one in ABOUT["project"]["dependencies"] if one.startswith("numba"))
+    assert f"({oldest.replace('.', ', ')}) <= version_info" in Path(kernels.__file__).read_text(encoding="utf-8")
 
 
 def test_pins_are_exact_and_say_nothing_of_where_they_come_from() -> None:
@@ -208,7 +247,7 @@ def test_a_release_is_tested_and_tried_before_it_is_published() -> None:
     workflow = parsed(ROOT / ".github" / "workflows" / "release.yml")
     publish = workflow["jobs"]["publish"]
     assert publish["environment"] == "release"
-    assert set(publish["needs"]) == {"test", "try"}
+    assert set(publish["needs"]) == {"test", "bounds", "try"}
     assert set(workflow["jobs"]["try"]["needs"]) == {"pure", "platform"}
     assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML takes `on` for a truth value
 
@@ -320,7 +359,7 @@ def test_the_wheel_has_the_package_and_nothing_else(packages: Path) -> None:
     here = {
         path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "hedgerow").rglob("*") if path.is_file()
     }
-    here = {name for name in here if "__pycache__" not in name}
+    here = {name for name in here if "__pycache__" not in name and not name.startswith("hedgerow/compiled/")}
     assert {name for name in names if name.startswith("hedgerow/")} == here
     assert {"hedgerow/py.typed", "hedgerow/worlds/frozen.json", "hedgerow/report/templates/page.css"} <= set(names)
     assert path.stat().st_size < 2_000_000
@@ -329,7 +368,7 @@ def test_the_wheel_has_the_package_and_nothing_else(packages: Path) -> None:
     assert "# hedgerow" in about.get_payload()
 
 
-def test_the_source_package_builds_the_same_wheel_and_is_small(packages: Path, tmp_path: Path) -> None:
+def test_the_source_package_builds_the_same_packages_and_is_small(packages: Path, tmp_path: Path) -> None:
     (path,) = packages.glob("*.tar.gz")
     assert path.stat().st_size < 20_000_000
     safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # not before Python 3.11.4
@@ -338,9 +377,13 @@ def test_the_source_package_builds_the_same_wheel_and_is_small(packages: Path, t
     (top,) = tmp_path.iterdir()
     found = {entry.name for entry in top.iterdir()}
     assert {"src", "tests", "docs", "LICENSE", "README.md", "constraints.txt", "Makefile", "SECURITY.md"} <= found
-    assert found.isdisjoint({"out", "site", "dist", ".git", ".github", ".ci", ".venv"})
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "again")]
+    assert found.isdisjoint({"out", "site", "dist", ".git", ".github", ".ci", ".venv", "kernels"})
+    (top / "PKG-INFO").unlink()  # written anew
+    for file in tmp_path.rglob("*"):  # what was packed must not depend on when files were written
+        os.utime(file, (1.7e9, 1.7e9))
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path / "again")]
     subprocess.run(command, cwd=top, check=True, capture_output=True)
-    (again,), (before,) = (tmp_path / "again").iterdir(), packages.glob("*.whl")
-    assert again.read_bytes() == before.read_bytes()
+    again = {file.name: file.read_bytes() for file in (tmp_path / "again").iterdir()}
+    assert again == {file.name: file.read_bytes() for file in packages.iterdir()}
+    assert {name.partition("-")[2] for name in again} == {f"{VERSION}.tar.gz", f"{VERSION}-py3-none-any.whl"}
     shutil.rmtree(top)

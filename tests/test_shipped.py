@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import platform
 import subprocess
@@ -124,7 +125,8 @@ def test_an_editable_install_unpacks_what_was_packed_and_it_is_used(
     installed(hook, clone, "editable")
     unpacked = clone / "src" / "hedgerow" / "compiled"
     assert tool.machine_code(unpacked) == tool.machine_code(shipped)
-    assert [each.name for each in unpacked.iterdir()] == [each.name for each in shipped.iterdir()]
+    assert {each.name for each in unpacked.iterdir()} == {each.name for each in shipped.iterdir()}
+    assert not tool.is_stale(hook.archive_in(clone))
     (package / "shipped").rename(package / "gone")
     (package / "shipped").mkdir()
     unpacked.rename(shipped)
@@ -136,13 +138,74 @@ def test_an_editable_install_unpacks_what_was_packed_and_it_is_used(
     assert tool.machine_code(package / "again" / "hedgerow") == tool.machine_code(shipped)
 
 
-def test_an_archive_cannot_write_outside_of_its_folder(hook: ModuleType, tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "evil.tar.xz", "w:xz") as packed:
-        packed.addfile(tarfile.TarInfo("../outside"))
-    (tmp_path / "compiled").mkdir()
-    with pytest.raises(tarfile.OutsideDestinationError):
-        hook.unpack(tmp_path / "evil.tar.xz", tmp_path / "compiled")
+def archive_of(path: Path, members: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> Path:
+    with tarfile.open(path, "w:xz") as packed:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.size, entry.linkname = kind, len(content), "/etc/passwd"
+            packed.addfile(entry, io.BytesIO(content))
+    return path
+
+
+GOOD = {"hedgerow/sources.txt": b"a\n", "hedgerow/kl-0123456789abcdef/kl.f-1.py311.nbi": b"index" * 99}
+
+
+@pytest.mark.parametrize(
+    ("members", "kind"),
+    [
+        ({**GOOD, "../outside.nbi": b""}, tarfile.REGTYPE),
+        ({**GOOD, "/tmp/outside.nbi": b""}, tarfile.REGTYPE),
+        ({**GOOD, "hedgerow/../../outside.nbi": b""}, tarfile.REGTYPE),
+        ({**GOOD, "hedgerow/kl-0123456789abcdef/..": b""}, tarfile.REGTYPE),
+        ({**GOOD, "hedgerow/kl-0123456789abcdef/__init__.py": b"evil()"}, tarfile.REGTYPE),
+        ({"hedgerow/kl-0123456789abcdef/kl.f-1.py311.nbi": b""}, tarfile.SYMTYPE),
+        ({"hedgerow/kl-0123456789abcdef/kl.f-1.py311.nbi": b""}, tarfile.LNKTYPE),
+        ({"hedgerow/kl-0123456789abcdef/kl.f-1.py311.nbi": b"x"}, tarfile.REGTYPE),  # nobody knows of which sources
+    ],
+)
+def test_an_archive_with_anything_else_is_refused(
+    hook: ModuleType, tmp_path: Path, members: dict[str, bytes], kind: bytes
+) -> None:
+    before = tmp_path / "compiled" / "kl-fedcba9876543210" / "before"
+    before.parent.mkdir(parents=True)
+    before.touch()
+    with pytest.raises(ValueError, match="no archive of compiled kernels"):
+        hook.unpack(archive_of(tmp_path / "evil.tar.xz", members, kind), tmp_path / "compiled")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["compiled", "evil.tar.xz"]
+    assert before.exists()
+
+
+def test_a_damaged_archive_stops_the_install_and_says_what_to_do(hook: ModuleType, tmp_path: Path) -> None:
+    archive = hook.archive_in(tmp_path)
+    archive.parent.mkdir()
+    whole = archive_of(archive, GOOD).read_bytes()
+    for place in range(0, len(whole), 7):
+        archive.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match=r"is damaged.* fetch it again, or remove it"):
+            hook.unpack(archive, tmp_path / "compiled")
+    for length in range(0, len(whole), 9):
+        archive.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"is damaged.* fetch it again, or remove it"):
+            hook.unpack(archive, tmp_path / "compiled")
+    assert [each.name for each in tmp_path.iterdir()] == ["kernels"]
+    if hook.is_intel():
+        with pytest.raises(ValueError, match="is damaged"):
+            installed(hook, tmp_path, "editable")
+
+
+def test_what_is_unpacked_belongs_to_who_installs_and_nobody_else_may_write_to_it(
+    hook: ModuleType, tmp_path: Path
+) -> None:
+    hook.unpack(archive_of(tmp_path / "a.tar.xz", GOOD), tmp_path / "compiled")
+    for path in [tmp_path / "compiled", *(tmp_path / "compiled").rglob("*")]:
+        assert cache.objection_to(path) == ""
+
+
+def test_an_archive_of_other_sources_is_stale(tool: ModuleType, tmp_path: Path) -> None:
+    name = "hedgerow/sources.txt"
+    assert not tool.is_stale(archive_of(tmp_path / "a.tar.xz", {name: tool.sources().encode()}))
+    assert tool.is_stale(archive_of(tmp_path / "b.tar.xz", {name: tool.sources().encode()[:-2] + b"\n"}))
+    assert tool.is_stale(archive_of(tmp_path / "c.tar.xz", {"hedgerow/kl-0123456789abcdef/kl.nbi": b""}))
 
 
 def test_without_an_archive_for_this_python_a_clone_compiles(hook: ModuleType, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Whether the sources are ready for a tag: every copy of the version and of its date agrees with pyproject.toml.
 
 python tools/check_release.py             the copies of the version agree
-python tools/check_release.py v0.2.0      and this is its tag, and the changelog is closed for it
+python tools/check_release.py v0.2.0      and this is its tag, the changelog is closed, kernels/ is of these sources
 """
 
 from __future__ import annotations
@@ -53,6 +53,19 @@ def obstacles(tag: str, root: Path = ROOT) -> Iterator[str]:
         yield f"CHANGELOG.md has lines under Unreleased, which belong under {version}: {waiting.splitlines()[0]}"
 
 
+def stale_archives(root: Path = ROOT) -> Iterator[str]:
+    """Archives of compiled kernels that clones of these sources would unpack in vain. Needs what hedgerow needs."""
+    sys.path.insert(0, str(ROOT))
+    from tools import ship_kernels
+
+    archives = sorted((root / "kernels").glob("*.tar.xz"))
+    if not archives:
+        yield "kernels/ has no archive of compiled kernels: run make kernels"
+    for archive in archives:
+        if ship_kernels.is_stale(archive):
+            yield f"{archive.relative_to(root).as_posix()} was made of other sources: run make kernels"
+
+
 def released(root: Path = ROOT) -> dict[str, str]:
     """The versions of CHANGELOG.md, newest first, and their dates."""
     found = _HEADING.finditer((root / "CHANGELOG.md").read_text(encoding="utf-8"))
@@ -75,7 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tag", nargs="?", help="of the release, such as v0.2.0")
     tag = parser.parse_args().tag
-    found = [*disagreements(), *(obstacles(tag) if tag is not None else ())]
+    found = [*disagreements(), *([*obstacles(tag), *stale_archives()] if tag is not None else ())]
     for complaint in found:
         print(complaint, file=sys.stderr)
     if not found:

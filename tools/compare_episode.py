@@ -66,7 +66,7 @@ def compare(old: str, new: str, out: Path) -> None:
             row["faster"] = statistics.median(a / b for a, b in zip(before, after, strict=True))
             rows.append(row)
             print(f"{label:22} {name:18} {row['before'] * 1e6:10.2f} {row['after'] * 1e6:10.2f} {row['faster']:6.2f}x")
-    data = manifest.report("progress", {"turns": TURNS, "turn": SECONDS}, rows)
+    data = manifest.report("progress", {"turns": TURNS, "turn": SECONDS}, rows, "bench.episode")
     manifest.write(out.parent, out.name, manifest.as_json(data))
 
 

@@ -23,16 +23,38 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 import hatch_build  # noqa: E402
-from hedgerow.compiling import kernels  # noqa: E402, F401 - what the files hold refers to it
+from hedgerow.compiling import kernels  # noqa: E402 - what the files hold refers to it
 
 CHECKSUM = hashlib.sha256().digest_size
+
+
+def sources() -> str:
+    """The folders that kernels of these sources are looked up in, one for each module that may have some."""
+    package = ROOT / "src" / "hedgerow"
+    home = package / "compiling" / "kernels.py"
+    return "".join(
+        f"{kernels.cache_name(path)}\n" for path in sorted(package.rglob("*.py")) if _has_kernels(path, home)
+    )
+
+
+def _has_kernels(path: Path, home: Path) -> bool:
+    return path == home or home in kernels._imports(path)
+
+
+def is_stale(archive: Path) -> bool:
+    """Whether an archive was made of other sources, or with another numba."""
+    with tarfile.open(archive, "r:xz") as packed:
+        first = packed.next()
+        content = packed.extractfile(first) if first is not None and first.name.endswith(hatch_build.SOURCES) else None
+        return content is None or content.read() != sources().encode()
 
 
 def pack(folder: Path, archive: Path) -> None:
     """Write all files of compiled code below `folder`, in order, without owners and times."""
     archive.parent.mkdir(exist_ok=True)
+    (folder / hatch_build.SOURCES).write_text(sources(), encoding="utf-8", newline="\n")
     with tarfile.open(archive, "w:xz", preset=9) as packed:
-        for file in sorted(folder.rglob("*.nb[ci]")):
+        for file in [folder / hatch_build.SOURCES, *sorted(folder.rglob("*.nb[ci]"))]:
             entry = tarfile.TarInfo(f"hedgerow/{file.relative_to(folder).as_posix()}")
             entry.size, entry.mode = file.stat().st_size, 0o644
             with file.open("rb") as content:

@@ -1,16 +1,18 @@
-"""Write the results of `hedgerow compare hour` into docs/field.md: its tables, its picture, and the files to download.
+"""Write the results of `hedgerow compare hour` and `compare long` into docs/field.md: tables, picture, downloads.
 
-python tools/write_field.py out/compare-hour     the files docs/field/*.csv from these results, then as below
-python tools/write_field.py                      tables and picture from docs/field/*.csv
+python tools/write_field.py out/compare-hour out/compare-long     docs/field/*.csv and long/*.csv there, then as below
+python tools/write_field.py                                       tables and picture from these files
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,15 +28,26 @@ from hedgerow.results.store import open as open_results  # noqa: E402
 
 PAGE = ROOT / "docs" / "field.md"
 FOLDER = ROOT / "docs" / "field"
+LONG = FOLDER / "long"
 PICTURE = ROOT / "docs" / "figures" / "field.svg"
-OURS = ("s-ops", "cv-ops", "sv-ops")
-"""Where the names of the learners of the paper begin."""
+OURS = ("s-ops", "c-ops", "b-ops", "cv-ops", "sv-ops")
+"""Where the names of the learners of the paper, and of ours, begin."""
+COMPARED = ("always-baseline", "s-ops-sharpest", "c-ops-sharpest", "b-ops-sharpest", "s-lp-sharpest")
+"""Those whose regret is shown for every setting"""
+REVEALING = ("own", "betrayal", "pursuit")
+"""Adversaries with which the baseline leaves something to gain in most worlds"""
+BUDGETS = ("b-ops-sharpest",)
+"""Those that promise a budget: an episode above the threshold breaks nothing"""
 HEIGHT_MM = 150.0
 CONTROLS = ("oracle", "always-baseline", "uniform")
-SUMMARY_FIELDS = ("learner", "inputs", "radii", "settings", "safe", "first", "mean rank", "ranked", "share", "declined")
+SUMMARY_FIELDS = (
+    "learner", "inputs", "radii", "settings", "safe", "budget", "first", "mean rank", "ranked", "share",
+    "declined",
+)  # fmt: skip
 BEST_FIELDS = (
     "world", "adversary", "first", "regret", "low", "high", "second", "more regret", "distinguishable", "baseline",
 )  # fmt: skip
+REGRET_FIELDS = ("world", "adversary", "learner", "regret", "low", "high", "share", "safe")
 
 Entries = list[dict[str, str]]
 
@@ -49,12 +62,22 @@ def keep(directory: Path, folder: Path = FOLDER) -> None:
     learners = [summary.learner for summary in board.summaries]
     _write(folder / "ranks.csv", ("world", "adversary", *learners), (_ranks(board, learners, b) for b in board.blocks))
     _write(folder / "best.csv", BEST_FIELDS, map(_best, board.blocks))
+    _write(folder / "regret.csv", REGRET_FIELDS, (line for block in board.blocks for line in _regrets(block)))
+
+
+def _regrets(block: Block) -> Iterable[Sequence[object]]:
+    for standing in block.standings:
+        if standing.scores is not None:
+            found, share = standing.scores.numbers["regret"], standing.scores.share
+            numbers = ("" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high, share))
+            safe = "yes" if standing.scores.is_safe else "no"
+            yield block.setting.world, block.setting.adversary, standing.learner, *numbers, safe
 
 
 def _summary(summary: Any) -> Sequence[object]:
     rank = "reference" if summary.cheats else "" if summary.mean_rank is None else f"{summary.mean_rank:.1f}"
     share = "" if summary.share is None else f"{summary.share:.3f}"
-    counts = summary.safe + summary.unsafe, summary.safe, summary.firsts
+    counts = summary.ran, summary.safe, summary.budget, summary.firsts
     return summary.learner, summary.inputs, summary.radii, *counts, rank, summary.ranked, share, summary.declined
 
 
@@ -108,7 +131,47 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "field-safe": _learners(sorted(filter(_always_safe, learners), key=lambda entry: float(entry["share"]))),
         "field-all": _learners(learners, details=True),
         "field-best": _first_and_second(entries("best", folder)),
+        "field-regret": _by_setting(entries("regret", folder)),
+        "field-shares": _shares(entries("regret", folder), entries("regret", folder / LONG.name)),
     }
+
+
+def _by_setting(found: Entries) -> str:
+    """The regret of some learners in every setting, with intervals."""
+    table = Table("", ["setting", *COMPARED])
+    by_name = {(entry["world"], entry["adversary"], entry["learner"]): entry for entry in found}
+    for world, adversary in dict.fromkeys((entry["world"], entry["adversary"]) for entry in found):
+        table.add_row(f"{world}, {adversary}", *(_interval(by_name[world, adversary, name]) for name in COMPARED))
+    return table.to_markdown()
+
+
+def _interval(entry: dict[str, str]) -> TableCell:
+    value, low, high = (float(entry[key]) if entry[key] else None for key in ("regret", "low", "high"))
+    note = "" if low is None or high is None or low == high else NUMBERS.interval(low, high)
+    return TableCell(NOTHING if value is None else NUMBERS.number(value), note=note)
+
+
+def shares(found: Entries) -> dict[str, dict[str, float]]:
+    """By learner and adversary, and "all": the median of regret / baseline's, where there is anything to gain."""
+    collected: dict[str, dict[str, list[float]]] = {}
+    for entry in found:
+        if entry["share"]:
+            own = collected.setdefault(entry["learner"], {})
+            for key in (entry["adversary"], "all"):
+                own.setdefault(key, []).append(float(entry["share"]))
+    return {learner: {key: median(values) for key, values in own.items()} for learner, own in collected.items()}
+
+
+def _shares(hour: Entries, long: Entries) -> str:
+    """Medians by adversary at both horizons: those that are safe in every setting, and B-OPS, which keeps a budget."""
+    columns = [f"{key}, T = {episodes}" for episodes in ("10⁴", "10⁵") for key in (*REVEALING, "all three")]
+    table = Table("", ["learner", *columns])
+    at_hour, at_long = shares(hour), shares(long)
+    broken = {entry["learner"] for entry in hour if entry["safe"] == "no"} - set(BUDGETS)
+    for learner in sorted(at_hour.keys() - broken - {"oracle"}, key=lambda name: at_hour[name]["all"]):
+        medians = (own.get(key) for own in (at_hour[learner], at_long.get(learner, {})) for key in (*REVEALING, "all"))
+        table.add_row(TableCell(learner), *(NOTHING if each is None else NUMBERS.percent(each) for each in medians))
+    return table.to_markdown()
 
 
 def _always_safe(entry: dict[str, str]) -> bool:
@@ -116,13 +179,14 @@ def _always_safe(entry: dict[str, str]) -> bool:
 
 
 def _learners(found: Entries, details: bool = False) -> str:
-    more = ("radii", "mean rank", "declined") if details else ()
+    more = ("budget", "radii", "mean rank", "declined") if details else ()
     table = Table("", ["learner", "inputs", "safe in", "first in", "regret / baseline's", *more])
     for entry in found:
         rank = f"{entry['mean rank']} (in {entry['ranked']})" if entry["ranked"] != "0" else entry["mean rank"]
         first = entry["first"] if entry["ranked"] != "0" else NOTHING
         share = NUMBERS.percent(float(entry["share"])) if entry["share"] else NOTHING
-        shown = {"radii": entry["radii"], "mean rank": rank, "declined": entry["declined"].replace("0", "")}
+        some = {column: entry[column] if entry[column] != "0" else "" for column in ("budget", "declined")}
+        shown = {"radii": entry["radii"], "mean rank": rank, **some}
         cells = (entry["inputs"], f"{entry['safe']} of {entry['settings']}", first, share)
         table.add_row(TableCell(entry["learner"]), *cells, *(shown[column] or NOTHING for column in more))
     return table.to_markdown()
@@ -184,8 +248,13 @@ def _colour(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for directory in sys.argv[1:2]:
-        keep(Path(directory))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("hour", nargs="?", type=Path, help="a directory of results of `hedgerow compare hour`")
+    parser.add_argument("long", nargs="?", type=Path, help="one of `hedgerow compare long`")
+    given = parser.parse_args()
+    for directory, folder in ((given.hour, FOLDER), (given.long, LONG)):
+        if directory is not None:
+            keep(directory, folder)
     for marker, content in tables().items():
         write_into(PAGE, content, marker)
     save_figures([(picture(), PICTURE)], replace(FOR_DOCS, height_mm=HEIGHT_MM))

@@ -70,16 +70,6 @@ def test_the_compiled_call_starts_over(world: BenchWorld) -> None:
     assert (again.iterations, again.objective) == (result.iterations, result.objective)
 
 
-def test_only_single_calls_are_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(calls, "perf_counter", lambda: now[0])
-
-    def spend(seconds: float) -> None:
-        now[0] += seconds
-
-    assert calls.clocked(lambda: spend(2.0), 3, lambda: spend(5.0)) == [2.0, 2.0, 2.0]
-
-
 @pytest.mark.parametrize(
     ("world", "call", "seconds", "verdict"),
     [

@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from bench_runs import invoke
 
 from bench import kept_curves, samples
 from bench.cores import Cores
 from bench.kept_curves import Curves, Task
-from bench.samples import Samples, SavingRow, reach
+from bench.samples import PaperSamples, Samples, SavingRow, reach
 from hedgerow.errors import FileFormatError, InvalidInput
 
 WORLD = "random (1,3,3,1)x3"
@@ -133,6 +135,27 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines = [trace["line"] for trace in json.loads((tmp_path / Samples.figure_file).read_text())["data"]]
     assert [line["dash"] for line in lines] == ["dash", "solid"]
     assert lines[0]["color"] == lines[1]["color"]
+    points = kept_curves.load_means(tmp_path / "samples.parquet")
+    assert {(point.variant, point.length, point.seeds) for point in points} == {("sharp", 300, 2), ("sharpest", 300, 2)}
+    assert json.dumps(samples.draw(points, tiny.variants)) == json.dumps(
+        json.loads((tmp_path / Samples.figure_file).read_text())
+    )
+
+
+def test_the_figure_is_drawn_from_its_table(tmp_path: Path) -> None:
+    found = [curves("sharp", seed, [9, 90, 500 + 20 * seed], QUIET) for seed in range(3)]
+    found += [curves("sharpest", 0, [9, 50, 300], QUIET), curves("sharpest", 0, [1, 1, 1], QUIET, "SV-OPS")]
+    kept_curves.save_means(tmp_path / "kept.parquet", samples.means(found))
+    points = kept_curves.load_means(tmp_path / "kept.parquet")
+    assert [(p.variant, p.episode, p.seeds) for p in points[2:4]] == [("sharp", 1000, 3), ("sharpest", 10, 1)]
+    assert (points[2].mean, points[2].low) == (520.0, pytest.approx(520 - 4.3027 * 20 / 3**0.5, abs=0.01))
+    dashed, solid = samples.draw(points, ("sharp", "sharpest"))["data"]
+    assert (dashed["y"], solid["y"]) == ([9, 90, 520], [9, 50, 300])
+    assert dashed["error_y"]["array"] == [None, None, pytest.approx(49.7, abs=0.05)]
+    assert solid["error_y"]["array"] == [None] * 3  # one seed has no interval
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(FileFormatError, match="is no table"):
+        kept_curves.load_means(tmp_path / "other.parquet")
 
 
 def test_baselines_have_names() -> None:
@@ -188,3 +211,12 @@ def test_cores_run_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert row["speed_up"] == 1.0
     assert row["episodes_per_second"] == pytest.approx(100 / row["time"]["median"])
     assert "100%" in shown
+
+
+def test_the_comparison_with_paper_has_the_runs_that_its_page_names() -> None:
+    tasks = PaperSamples().tasks
+    assert len(tasks) == len(set(tasks)) == 320
+    assert {task.variant for task in tasks} == {"paper", "sharp"}
+    assert {task.learner for task in tasks} == {"S-OPS", "SV-OPS"}
+    assert {task.episodes for task in tasks} == {100_000, 1_000_000}
+    assert {task.losses for task in tasks} == {"own"}

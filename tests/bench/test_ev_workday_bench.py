@@ -53,3 +53,10 @@ def test_the_real_cars() -> None:
     assert "S-OPS" in shown
     data = json.loads(invoke("ev-workday", "--quick", "--episodes", "200", "--cars", "1", "--only", "CV-OPS", "--json"))
     assert all(0.0 <= row["worst_window"] <= 3.0 and row["regret"] is None for row in data["figures"])
+
+
+def test_every_table_has_a_file_of_its_own() -> None:
+    assert EVWorkday().file_name() == "ev-workday.json"
+    assert EVWorkday(preset="sharp").file_name() == "ev-workday-sharp.json"
+    assert EVWorkday(world="ev-workday-hard").file_name() == "ev-workday-hard.json"
+    assert EVWorkday(cars=1, preset="sharp").file_name() == "ev-workday-cars-sharp.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from bench import peers
 from bench.conic_form import conic_form
 from bench.contender import Contender, Target, measure, target
+from bench.cvxpy_peers import CvxpyAsWritten, rows_picked
 from bench.large_dual import LargeDual
 from bench.mirror_steps import SIZES, cold_problem, mirror_step
 from bench.ours import Ours
@@ -146,3 +148,18 @@ def test_ours_times_batches_and_counts_its_memory() -> None:
     assert steps == pytest.approx(np.mean([project(problem).iterations for problem in problems]))
     arrays = [*solver.workspace.as_dict().values(), *solver.buffers]
     assert solver.num_bytes == sum(array.size * array.itemsize for array in arrays)
+
+
+def test_picked_rows_give_the_program_that_cvxpy_compiles() -> None:
+    pytest.importorskip("cvxpy")
+    problem, data = mirror_step(SIZE, 0), []
+    for context in (nullcontext(), rows_picked()):
+        peer = CvxpyAsWritten(SIZE.layout, SIZE.constraints, 10.0)
+        peer.fill(problem)
+        with context:
+            data.append(peer.program.get_problem_data(peer.cp.CLARABEL, solver_opts={})[0])
+    plain, picked = data
+    assert sorted(plain) == sorted(picked)
+    assert (plain["A"] != picked["A"]).nnz == 0
+    for name in ("b", "c"):
+        np.testing.assert_array_equal(plain[name], picked[name])

@@ -35,6 +35,11 @@ def test_where_it_stands_and_why_a_decision_was_allowed(site: str) -> None:
     assert json.loads(call("show", site, "site", "--json"))["learnt"] == 6
     why = call("show", site, "site", "--id", "day 3")
     assert "day 3: told. " in why
+    assert call("show", site, "site", "--episode", "3") == why
+    assert "open one: open. " in call("show", site, "site", "--episode", "6")
+    for number in ("-1", "7", "4711"):
+        with pytest.raises(InvalidInput, match=f"has the episode {number}"):
+            call("show", site, "site", "--episode", number)
     assert "after 3 outcomes were learnt (event 7)" in why
     assert "delay: limit 0.8" in why
     found = json.loads(call("show", site, "site", "--id", "open one", "--json"))
@@ -53,11 +58,9 @@ def test_verify_export_page_and_fork(site: str, tmp_path: Path) -> None:
     assert "6 whole outcomes" in page.read_text()
     for wrong in (["report", site], ["report", str(tmp_path), "site"], ["report", site, "site", "--figures", "x"]):
         assert CliRunner().invoke(app, wrong).exit_code == 2
-    with pytest.raises(InvalidInput, match="decisions are open"):
-        call("fork", site, "site", "other", "--threshold", "delay=0.7")
     with Journal.open(site, "site") as journal:
         assert len(hr.Log.read(journal.learner.view, tmp_path / "days.parquet")) == 6
-        journal.abandon("open one", "off")
+        assert journal.status()["open"] == 1
     assert "of the next decision" in call("fork", site, "site", "other", "--threshold", "delay=0.7").replace(
         "the next decision leaves", "of the next decision"
     )

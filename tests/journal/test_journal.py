@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import threading
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,11 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import ConflictError, InvalidInput, JournalError
-from hedgerow.journal import audit
+from hedgerow.journal import audit, replay
 from hedgerow.journal import journal as module
 from hedgerow.journal.events import plain
 from hedgerow.journal.journal import Journal, seconds
-from hedgerow.journal.replay import Live
+from hedgerow.learners.api import NumberedPlan
 
 SECONDS = 120.0
 """After which a test gives up"""
@@ -31,6 +33,9 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+    def pass_an_hour(self) -> None:
+        self.now += 3601.0
 
 
 def make_learner(max_open: int = 8, **options: Any) -> hr.SOPS:
@@ -61,7 +66,7 @@ def play(journal: Journal, first: int, last: int) -> None:
 def test_the_same_name_gives_the_same_decision_and_an_outcome_counts_once(url: str, name: str) -> None:
     with make(url, name) as journal:
         decision = journal.ask("monday")
-        assert journal.ask("monday").content == decision.content
+        assert journal.ask("monday").content == decision.content == journal.decision(0).content
         told = outcome(decision, 1)
         assert journal.tell("monday", *told) == "recorded"
         assert journal.tell("monday", *told) == "repeated"
@@ -274,6 +279,46 @@ def test_changed_limits_hold_for_later_decisions(url: str, name: str) -> None:
     assert audit.verify(url, name).problem == ""
 
 
+def test_other_costs_of_the_baseline_and_another_number_of_episodes(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 4)
+        before = journal.ask("before").content["mixing_weight"]
+        journal.change(by="a", why="measured", baseline_costs={"delay": 0.1, "fuel": 0.2})
+        journal.change(by="a", why="a good year", episodes=5000)
+        assert journal.learner.episodes == 5000
+        assert journal.ask("after").content["mixing_weight"] < before
+        with pytest.raises(InvalidInput, match="have been planned"):
+            journal.change(by="a", why="b", episodes=3)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_a_full_disk_fails_the_call_and_nothing_else(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/site.db"
+    with make(url, "site") as journal:
+        play(journal, 0, 3)
+        connection = journal._store.connection
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")  # what SQLite does when the disk is full
+        with pytest.raises(JournalError, match="full"):
+            play(journal, 3, 100)
+        told = journal.status()["learnt"]
+        assert told < 100
+        journal._store.connection.exec_driver_sql("PRAGMA max_page_count = 100000")
+        play(journal, told, told + 3)
+        assert journal.status()["learnt"] == told + 3
+    assert audit.verify(url, "site").problem == ""
+
+
+def test_a_learner_that_cannot_be_changed_says_so(url: str, name: str) -> None:
+    log = hr.Log.read(VIEW, [hr.Episode(VIEW, [0, 2], [0.0, 0.0], np.zeros((2, 2)))])
+    with Journal.create(url, name, hr.field.Uniform(VIEW, 10)) as journal:
+        for call in (lambda: journal.change(by="b", why="w", thresholds={"delay": 0.7}), lambda: journal.absorb(log)):
+            with pytest.raises(InvalidInput, match="uniform has no"):
+                call()
+        play(journal, 0, 2)
+    assert audit.verify(url, name).events == 4
+
+
 def test_a_log_is_absorbed_once_and_kept(url: str, name: str) -> None:
     with make(url, name) as journal:
         decision = journal.ask("monday")
@@ -326,21 +371,25 @@ def test_a_decision_is_found_without_going_through_the_journal(tmp_path: Any) ->
     ]
 
 
-def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
+def tamper(url: str, name: str, number: int) -> None:
+    """Change what an event says."""
     import sqlalchemy as sa
 
     from hedgerow.journal.storage import EVENTS, Store
 
-    with make(url, name) as journal:
-        play(journal, 0, 5)
     store = Store(url, name)
     store.open()
     with store.transaction():
-        mine = (EVENTS.c.journal == store.journal) & (EVENTS.c.number == 4)
+        mine = (EVENTS.c.journal == store.journal) & (EVENTS.c.number == number)
         body = json.loads(store.connection.scalar(sa.select(EVENTS.c.body).where(mine)))
-        body["losses"][0] = 1.0 - body["losses"][0]
-        store.connection.execute(sa.update(EVENTS).where(mine).values(body=plain(body)))
+        store.connection.execute(sa.update(EVENTS).where(mine).values(body=plain(body | {"losses": [0.125, 0.5]})))
     store.close()
+
+
+def test_a_changed_event_breaks_the_chain(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        play(journal, 0, 5)
+    tamper(url, name, 4)
     assert "event 4 does not follow event 3" in audit.verify(url, name).problem
     with pytest.raises(JournalError, match="chain is broken"):
         Journal.open(url, name)
@@ -367,21 +416,140 @@ def test_a_failed_commit_leaves_nothing_behind(url: str, name: str, monkeypatch:
     assert audit.verify(url, name).problem == ""
 
 
-def test_an_outcome_that_breaks_the_learner_counts_as_unknown(
-    url: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with make(url, name) as journal:
-        decision, tell = journal.ask("monday"), Live.tell
+BREAKS = 0.123
+"""A loss that breaks the learner of the tests below, as a defect would"""
 
-        def broken(live: Live, key: str, episode: Any) -> None:
-            tell(live, key, episode)
+
+@pytest.fixture
+def breakable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a learner fail halfway, when it learns an outcome with this loss."""
+    end = hr.SOPS._end
+    absorbing = {"_take_in": hr.SOPS._take_in, "_take_back": hr.SOPS._take_back}
+
+    def broken(learner: Any, episode: Any) -> None:
+        end(learner, episode)
+        if BREAKS in episode.losses:
             raise ZeroDivisionError("a defect")
 
-        monkeypatch.setattr(Live, "tell", broken)
-        assert journal.try_tell("monday", *outcome(decision, 1)) == "poisoned"
-        monkeypatch.undo()
-        assert journal.decision("monday").status == "poisoned"
+    def broken_log(learner: Any, log: Any) -> None:
+        absorbing["_take_in"](learner, log)
+        raise ZeroDivisionError("a defect")
+
+    def broken_late(learner: Any, plan: Any, episode: Any) -> None:
+        absorbing["_take_back"](learner, plan, episode)
+        if BREAKS in episode.losses:
+            raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(hr.SOPS, "_end", broken)
+    monkeypatch.setattr(hr.SOPS, "_take_in", broken_log)
+    monkeypatch.setattr(hr.SOPS, "_take_back", broken_late)
+
+
+def breaking(decision: Any, number: int) -> tuple[Any, Any, Any]:
+    path, losses, costs = outcome(decision, number)
+    return path, [BREAKS, losses[1]], costs
+
+
+@pytest.mark.usefixtures("breakable")
+@pytest.mark.parametrize("others", [0, 2])
+def test_an_outcome_that_breaks_the_learner_counts_as_unknown(url: str, name: str, others: int) -> None:
+    with make(url, name) as journal:
         play(journal, 0, 3)
+        decision = journal.ask("monday")
+        for j in range(others):
+            journal.ask(f"open {j}")
+        told = breaking(decision, 1)
+        assert journal.try_tell("monday", *told) == "poisoned"
+        assert journal.decision("monday").status == "poisoned"
+        assert journal.try_tell("monday", *told) == "repeated"
+        assert journal.try_tell("monday", *outcome(decision, 1)) == "conflict"
+        assert (journal.status()["learnt"], journal.learner.logged["unknown"]) == (4, 1)
+        assert journal.status()["told"] == 4  # it was observed all the same
+        for j in range(others):
+            journal.abandon(f"open {j}", "off")
+        play(journal, 3, 6)
+    assert audit.verify(url, name).problem == ""
+
+
+@pytest.mark.usefixtures("breakable")
+@pytest.mark.parametrize("how", ["tell", "abandon", "expire", "in a batch"])
+def test_an_outcome_that_waits_and_breaks_the_learner_is_unknown_and_no_other(url: str, name: str, how: str) -> None:
+    """Its turn comes with the outcome of an earlier decision, which is not to blame."""
+    clock = Clock()
+    with make(url, name, deadline="1h", clock=clock) as journal:
+        first, *bad, last = [journal.ask(day) for day in ("first", "bad", "worse", "last")]
+        for decision in (*bad, last):
+            journal.tell(decision.id, *(outcome(decision, 3) if decision is last else breaking(decision, 2)))
+        assert journal.status()["learnt"] == 0
+        if how == "tell":
+            assert journal.tell("first", *outcome(first, 1)) == "recorded"
+        elif how == "abandon":
+            assert journal.abandon("first", "off") == "recorded"
+        elif how == "expire":
+            clock.now = 3601.0
+            assert journal.expire() == 1
+        else:
+            with journal.batch():
+                before = journal.ask("in the batch")
+                journal.tell("first", *outcome(first, 1))
+            assert journal.decision("in the batch").content == before.content
+        statuses = [journal.decision(day).status for day in ("first", "bad", "worse", "last")]
+        ended = {"abandon": "abandoned", "expire": "expired"}.get(how, "told")
+        assert statuses == [ended, "poisoned", "poisoned", "told"]
+        assert journal.status()["learnt"] == 4
+        assert journal.learner.logged["unknown"] == 2 + (ended != "told")
+        assert "a defect" in journal.decision("bad").events[-1].content["reason"]
+        assert journal.tell("bad", *breaking(bad[0], 2)) == "repeated"
+        play(journal, 3, 6)
+    assert audit.verify(url, name).problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.decision("first").status == ended
+
+
+@pytest.mark.usefixtures("breakable")
+def test_a_log_and_a_late_outcome_that_wait_and_break_the_learner_are_left_out(url: str, name: str) -> None:
+    with make(url, name) as journal:
+        lost, gone = journal.ask("lost"), journal.ask("gone")
+        for decision in (lost, gone):
+            journal.abandon(decision.id, "off")
+        assert journal.tell("gone", *breaking(gone, 5)) == "late"  # at once: no decision is open
+        first = journal.ask("first")
+        path, losses, costs = outcome(first, 1)
+        journal.absorb(hr.Log.read(VIEW, [hr.Episode(VIEW, path, losses, costs)] * 5))
+        assert journal.tell("lost", *breaking(lost, 5)) == "resolved"  # when "first" is learnt
+        assert journal.tell("first", path, losses, costs) == "recorded"
+        assert journal.decision("lost").status == "poisoned"
+        assert journal.status()["events"]["poisoned"] == 2  # it, and the log
+        assert (journal.learner.logged["unknown"], journal.learner.logged["episodes"]) == (2, 0)
+        play(journal, 0, 3)
+    assert audit.verify(url, name).problem == ""
+
+
+def test_outcomes_that_came_late_are_in_the_mean_costs(url: str, name: str) -> None:
+    """A deadline must not make the costs look lower than they were: those that came late are costs as well."""
+    with make(url, name) as journal:
+        decisions = [journal.ask(day) for day in "abc"]
+        grouped, cut = journal.ask("d", group="monday"), journal.ask("e")
+        told = [outcome(decision, j) for j, decision in enumerate([*decisions, grouped, cut])]
+        for day in "bc":
+            journal.abandon(day, "no answer")
+        journal.abandon("d", "no answer")
+        journal.abandon("e", "a power cut", independent=True)
+        journal.close_group("monday")
+        answers = [journal.tell(day, *each) for day, each in zip("abcde", told, strict=True)]
+        assert answers == ["recorded", "resolved", "resolved", "late", "late"]
+        answers = [journal.tell(day, *each) for day, each in zip("abcde", told, strict=True)]
+        assert answers == ["repeated"] * 5
+        with pytest.raises(ConflictError):
+            journal.tell("e", told[4][0], [0.0, 0.0], told[4][2])
+        status = journal.status()
+        assert status["events"] == {"ask": 5, "tell": 1, "abandon": 4, "close": 1, "resolve": 2, "late": 2,
+                                    "conflict": 1}  # fmt: skip
+        assert status["told"] == sum(branch["told"] for branch in status["branches"].values()) == 5
+        means = np.mean([np.sum(costs, axis=0) for _, _, costs in told], axis=0)
+        assert list(status["mean_costs"].values()) == pytest.approx(means.tolist())
+        assert status["mean_loss"] == pytest.approx(np.mean([np.sum(losses) for _, losses, _ in told]))
+        assert sum(block["told"] for block in status["history"]) == 5
     assert audit.verify(url, name).problem == ""
 
 
@@ -418,6 +586,126 @@ def test_budgets_and_pools_with_several_open_decisions_are_replayed(
     assert (verdict.problem, verdict.snapshots > 2) == ("", True)
 
 
+class OtherRelease:
+    """A release that records other words of its decisions, as one with other bits would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        explain, own = NumberedPlan.explain, module.version("hedgerow")
+        for part in (module, replay, audit):
+            monkeypatch.setattr(part, "version", lambda _: "0.0.1" if self.runs else own)
+        monkeypatch.setattr(NumberedPlan, "explain", lambda plan: explain(plan) + " (as of old)" * self.runs)
+        self.runs = True
+
+
+def test_another_release_goes_on_with_the_same_bits(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "version", lambda _: "0.0.1")
+    with make(url, name) as journal:
+        play(journal, 0, 3)
+    monkeypatch.undo()
+    with Journal.open(url, name) as journal:
+        assert journal.status()["version"] == module.version("hedgerow")
+        play(journal, 3, 6)
+        assert journal.status()["events"]["version"] == 1
+    with Journal.open(url, name) as journal:
+        assert journal.status()["events"]["version"] == 1
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.events, verdict.skipped) == ("", 13, 0)
+
+
+def test_another_release_with_other_bits_begins_with_the_snapshot(
+    url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = OtherRelease(monkeypatch)
+    journal = make(url, name)
+    play(journal, 0, 4)
+    waits = journal.ask("waits")
+    journal.close()
+    former.runs = False
+    with pytest.raises(JournalError, match=r"recorded by hedgerow 0\.0\.1; .* close\(snapshot=True\)"):
+        Journal.open(url, name)
+    assert "0.0.1" in audit.verify(url, name).problem
+    former.runs = True
+    Journal.open(url, name).close(snapshot=True)
+    former.runs = False
+    with Journal.open(url, name) as journal:
+        assert journal.decision("waits").content == waits.content
+        journal.tell("waits", *outcome(waits, 9))
+        play(journal, 4, 8)
+        assert journal.status()["learnt"] == 9
+    verdict = audit.verify(url, name)
+    assert (verdict.problem, verdict.events, verdict.skipped) == ("", 19, 9)
+    tamper(url, name, 3)
+    assert "event 3 does not follow event 2" in audit.verify(url, name).problem
+
+
+# The table of events (docs/years.md): what is written, what is learnt, and the sentence that the ledger then carries
+
+UNKNOWN = "1 episodes with unknown values, for which the confidence sets have room"
+DECLARED = "which is declared to have nothing to do with their costs or moves: 'a power cut'"
+SEVERAL = "costs and moves of plans that were open at the same time are independent of each other"
+Row = tuple[Callable[[Journal, Any, Clock], Any], list[str], int, str, bool]
+TABLE: dict[str, Row] = {  # the written kinds, how much is learnt, the sentence, whether a regret is claimed
+    "an outcome": (lambda j, d, _: j.tell("day", *outcome(d, 1)), ["tell"], 1, "", True),
+    "the same again": (
+        lambda j, d, _: [j.tell("day", *outcome(d, 1)) for _ in range(3)], ["tell"], 1, "", True,
+    ),
+    "another outcome": (
+        lambda j, d, _: [j.try_tell("day", *outcome(d, k)) for k in (1, 2, 2)], ["tell", "conflict"], 1,
+        "1 other outcomes were told of decisions that had one: the first of each was the right one", True,
+    ),
+    "aborted": (
+        lambda j, d, _: j.tell("day", *(part[:1] for part in outcome(d, 1)), ended_in="road"), ["tell"], 1, UNKNOWN,
+        False,
+    ),
+    "overridden": (
+        lambda j, d, _: j.tell("day", *outcome(d, 1), overridden_from=1), ["tell"], 1,
+        "1 own episodes did not follow their plans to the end", False,
+    ),
+    "a missing cost": (
+        lambda j, d, _: j.tell("day", *outcome(d, 1), unknown_costs=[[True, False], [False, False]]), ["tell"], 1,
+        UNKNOWN, False,
+    ),
+    "missing": (lambda j, d, _: j.tell("day", hr.Episode.missing(VIEW)), ["tell"], 1, UNKNOWN, False),
+    "expired": (lambda j, d, clock: (clock.pass_an_hour(), j.expire()), ["expire"], 1, UNKNOWN, False),
+    "resolved": (
+        lambda j, d, _: (j.abandon("day", "no answer"), j.tell("day", *outcome(d, 1))), ["abandon", "resolve"], 1,
+        "1 outcomes came after their plans were given up, and are in the confidence sets", False,
+    ),
+    "never carried out": (lambda j, d, _: j.abandon("day", "charger off"), ["abandon"], 1, UNKNOWN, False),
+    "never carried out, declared": (
+        lambda j, d, _: j.abandon("day", "a power cut", independent=True), ["abandon"], 1, DECLARED, True,
+    ),
+    "several open": (
+        lambda j, d, _: (j.tell(j.ask("other").id, *outcome(d, 2)), j.tell("day", *outcome(d, 1))),
+        ["tell", "ask", "tell"], 2, SEVERAL, False,
+    ),
+    "thresholds changed": (
+        lambda j, d, _: j.change(by="management", why="complaints", thresholds={"delay": 0.7}), ["change"], 0,
+        "what was promised changed 1 times, at last: before plan 1, thresholds: delay 0.8 -> 0.7", False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("event", TABLE)
+def test_what_an_event_writes_and_teaches_and_what_the_ledger_says(url: str, name: str, event: str) -> None:
+    act, kinds, learnt, sentence, regret = TABLE[event]
+    clock = Clock()
+    with make(url, name, deadline="1h", clock=clock) as journal:
+        decision = journal.ask("day")
+        act(journal, decision, clock)
+        status, ledger = journal.status(), journal.guarantees()
+        assert status["events"] == Counter(["ask", *kinds])
+        assert status["learnt"] == learnt
+        assert status["ledger"] == ledger.to_dict()
+    assert any(sentence in line for line in ledger.assumptions)
+    assert ledger["confidence"].holds
+    assert ledger["safety"].holds
+    assert ledger["regret"].holds == regret
+    assert audit.verify(url, name).problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.guarantees().to_dict() == ledger.to_dict()
+
+
 def test_calls_in_a_batch_share_a_commit_or_are_all_undone(url: str, name: str) -> None:
     with make(url, name) as journal:
         with journal.batch():
@@ -445,13 +733,23 @@ def test_export_and_fork(url: str, name: str, tmp_path: Any) -> None:
     with make(url, name) as journal:
         play(journal, 0, 9)
         log = audit.exported(url, name)  # while it is open
+        counts = journal.learner.state()
+        for group in (None, "today"):
+            journal.ask(f"open, {group}", group=group)
     assert len(log) == 9
     other = make_learner()
     other.absorb(log)
+    for part in ("counts.num_visits", "counts.num_moves", "counts.num_costs", "counts.cost_sums"):
+        np.testing.assert_allclose(other.state()[part], counts[part], atol=1e-12)
     found = audit.fork(url, name, f"{name}-strict", {"delay": 0.7})
     assert found["baseline_there"] >= found["baseline_here"]
     with Journal.open(url, f"{name}-strict") as strict:
+        np.testing.assert_array_equal(strict.learner.state()["counts.num_visits"], counts["counts.num_visits"])
         assert strict.ask("first").content["thresholds"]["delay"] == 0.7
+        assert any("2 episodes with unknown values" in line for line in strict.guarantees().assumptions)
+    assert audit.verify(url, f"{name}-strict").problem == ""
+    with Journal.open(url, name) as journal:
+        assert journal.status()["open"] == 2  # it was only read
 
 
 def test_a_killed_writer_is_replaced_and_nothing_acknowledged_is_lost(url: str, name: str) -> None:
@@ -519,6 +817,10 @@ def test_what_cannot_be_kept(tmp_path: Any) -> None:
         Journal.create(url, "site", make_learner(on_refuted="raise"))
     with pytest.raises(InvalidInput, match="a learner of hedgerow"):
         Journal.create(url, "site", object())  # type: ignore[arg-type]
+    planned = make_learner()
+    planned.plan()
+    with pytest.raises(InvalidInput, match="open plans"):
+        Journal.create(url, "site", planned)
     with pytest.raises(InvalidInput, match="no database"):
         Journal.open(url, "site")
     make(url, "other").close()

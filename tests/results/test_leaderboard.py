@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from run_cases import made_learner, made_run, made_spec
 
+import hedgerow as hr
 from hedgerow import results
 from hedgerow.errors import FileFormatError, InvalidInput
 from hedgerow.learners.api import Inputs
+from hedgerow.report.board import board_page
 from hedgerow.results import store
 from hedgerow.results.leaderboard import Block, Leaderboard, leaderboard
 
@@ -60,6 +62,26 @@ def board(path: Path) -> Leaderboard:
 def only(path: Path) -> Block:
     (block,) = board(path).blocks
     return block
+
+
+def test_a_budget_that_was_kept_is_neither_safe_nor_broken() -> None:
+    world = hr.worlds.make("dope-factored")
+    swept = hr.compare(world, ["b-ops", "s-ops", "sv-ops"], losses="own", seeds=2, episodes=600, processes=1)
+    found = leaderboard(swept)
+    (block,) = found.blocks
+    statuses = {item.learner: (item.status, item.rank) for item in block.standings}
+    assert statuses == {"s-ops": ("safe", 1), "b-ops": ("budget kept", None), "sv-ops": ("unsafe", None)}
+    kept = next(item.scores for item in block.standings if item.learner == "b-ops")
+    assert kept is not None
+    assert kept.numbers["worst_excess"].value > 0.0  # single episodes are above the threshold
+    budget = next(summary for summary in found.summaries if summary.learner == "b-ops")
+    assert (budget.safe, budget.budget, budget.unsafe, budget.ran) == (0, 1, 0, 1)
+    assert budget.share == pytest.approx(kept.share)
+    assert "it kept its budget in 1 other" in budget.sentence()
+    assert found.verdict().startswith("1 of 3 learners kept every episode within the limits")
+    assert found.verdict().endswith("b-ops kept the limits as a budget for all episodes so far.")
+    page = board_page(swept)
+    assert "budget kept in 1" in page
 
 
 def test_safe_ones_are_ranked_by_regret_and_unsafe_ones_follow_by_violation(path: Path) -> None:

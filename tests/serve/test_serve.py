@@ -342,9 +342,22 @@ def test_the_description_and_the_numbers(database: str) -> None:
         assert 'hedgerow_events_total{journal="site",kind="tell"} 1' in numbers
         assert 'hedgerow_promise_holds{journal="site",promise="safety"} 1' in numbers
         page = fetch(f"{address}/").decode()
-        assert "1 whole outcomes of 1 decisions" in page
+        assert "1 whole outcome of 1 decision" in page
         assert "delay" in page
-    assert "1 whole outcomes" in stored_page(database, "site")
+    assert "1 whole outcome" in stored_page(database, "site")
+
+
+def test_the_curves_have_the_means_of_neighbouring_blocks() -> None:
+    costs = [{"told": float(j >= 100), "baseline": 3.0} for j in range(199)]
+    history = [{"told": 2, "baseline": 0.5, "costs": each} for each in costs]
+    blocks = pages._joined(history)
+    assert len(blocks) == 50
+    assert [blocks[j][None] for j in (0, 49)] == [0.5, 0.5]
+    assert [blocks[j]["told"] for j in (0, 24, 25, 49)] == [0.0, 0.0, 0.5, 0.5]
+    assert pages._line(blocks, "baseline", 1.0)["points"].split()[0] == "0.0,0.0"  # at the edge: 1.5 of its limit
+    assert pages._line(blocks, "told", 0.5)["points"].split()[-1] == "640.0,24.0"
+    assert pages._line(blocks, "told", 0.0)["points"].split()[0] == "0.0,120.0"
+    assert pages._line([], None, 1.0)["points"] == ""
 
 
 def test_names_are_shown_as_text(database: str) -> None:

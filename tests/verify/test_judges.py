@@ -94,6 +94,8 @@ KEPT: dict[str, list[Observation]] = {
             "T34",
             "T35",
             "T36",
+            "T37",
+            "T38",
         )
     },
     **{key: searches(40, 0) for key in ("T12", "T13", "T14", "T15", "T20", "T27")},
@@ -154,6 +156,12 @@ BROKEN: dict[str, list[list[Observation]]] = {
     "T34": [many(40, 1, anchored_gap=1e-8)],
     "T35": [many(40, 1, refuted_safety=1.0, unsafe=1.0), many(40, 25, unsafe=1.0, clean=0.0)],
     "T36": [many(40, 25, bound_breaches=1.0)],
+    "T37": [many(40, 1, low_bounds=1.0), many(40, 25, low_bounds=1.0, clean=0.0)],
+    "T38": [
+        many(40, 1, refuted_safety=1.0, unsafe=1.0),
+        many(40, 12, cost_breaches=3.0),
+        many(40, 20, transition_breaches=1.0),
+    ],
 }
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hedgerow import cli, results
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.report import export
-from hedgerow.verify import levels, verify
+from hedgerow.verify import levels, tables, verify
 from hedgerow.verify import verify as evidence
 from hedgerow.verify.controls import CONTROLS
 from hedgerow.verify.judging import Status
@@ -123,6 +123,21 @@ def test_a_verification_is_resumed(tmp_path: Path) -> None:
     assert kept["manifest"]["results"] == directory.name
 
 
+def test_what_is_not_finished_is_not_judged(tmp_path: Path) -> None:
+    level = short(2)
+    assert verify.verify(level, tmp_path, only=["T4"], processes=1).passed
+    longer = Level("quick", {**level.groups, "coverage": runs(two_actions, "s-ops", 40, [0])})
+    assert Evidence(longer, tmp_path).directory != Evidence(level, tmp_path).directory
+    verify.verify(longer, tmp_path, only=["T4"], processes=1)
+    report = verify.verify(longer, tmp_path, only=["T4", "T7"], finished=True)
+    told = [(one.verdict.status, one.verdict.sentence) for one in report.promises]
+    assert told[0][0] is Status.HOLDS
+    assert told[1] == (Status.UNRUN, "2 of 3 runs are finished")
+    assert not report.passed
+    assert report.summary().startswith("1 holds, 0 refuted, 0 not tested here, 1 not run at this level; 2 runs")
+    assert verify.verify(longer, tmp_path, only=["T7"], processes=1).manifest["found_finished"] == 2
+
+
 def test_other_code_is_another_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     level = short(1)
     verify.verify(level, tmp_path, only=["T4"], processes=1)
@@ -203,16 +218,22 @@ def test_figures_are_drawn_from_what_is_there(tmp_path: Path, monkeypatch: pytes
     level = Level("x", {"safe-growth": safe, "constant": constant, "coverage": covered})
     verify.verify(level, tmp_path, only=["T1", "T10", "T15"], processes=1)
     written = {path.name for path in draw(level, tmp_path)}
-    assert written == {"safe-growth.svg", "constant-violation.svg", "growth.md", "constants.md", "coverage.md"}
+    assert written == {
+        *(f"{name}.svg" for name in ("safe-growth", "constant-violation", "coverage")),
+        *(f"{name}.parquet" for name in tables.KINDS),
+        *(f"{name}.md" for name in tables.PAGE_TABLES),
+    }
     # No transition is uncertain: costs have five sixths of 5 delta, the certificate one, and there are no balls.
     assert (
-        "| two-actions, independent costs, s-ops | 64 | 2 | 0.25 |  |  | 0.0000 (0.208333) | 0.0000 (0.0416667) |"
-        " 0.0000 | 0 |"
+        "| two-actions, independent costs, s-ops | sharpest | 64 | 2 | 0.25 |  |  |"
+        " 0.0000 \\[0.000, 0.900\\] (0.208) |"
+        " 0.0000 \\[0.000, 0.900\\] (0.0417) | 0.0000 \\[0.000, 0.900\\] (0.25) | 0 |"
     ) in (tmp_path / "coverage.md").read_text()
     assert "sum lambda of S-OPS" in (tmp_path / "growth.md").read_text()
     assert {name: plot["layout"]["title"]["text"] for name, plot in drawn.items()} == {
         "safe-growth.svg": "S-OPS: regret and mixing weights",
         "constant-violation.svg": "CV-OPS: constant violation",
+        "coverage.svg": "Failures of confidence sets (2 runs each)",
     }
     names = [trace["name"] for trace in drawn["safe-growth.svg"]["data"]]
     assert names[-2:] == ["slope 1", "slope 1/2"]

@@ -160,9 +160,9 @@ def _module_problems(module: str, arguments: list[str]) -> Iterator[str]:
 
 def _bench_problems(name: str, *arguments: str) -> Iterator[str]:
     from bench import benchmark
-    from bench.__main__ import BENCHMARKS
+    from bench.__main__ import ALL, BENCHMARKS
 
-    if name not in BENCHMARKS:
+    if name not in (*BENCHMARKS, ALL):
         yield f"`python -m bench {name}` does not exist; there are {', '.join(BENCHMARKS)}"
         return
     known = _option_names(benchmark, name)
@@ -176,8 +176,11 @@ def _bench_problems(name: str, *arguments: str) -> Iterator[str]:
 def _option_names(benchmark: Any, name: str) -> frozenset[str]:
     from importlib import import_module
 
-    from bench.__main__ import BENCHMARKS
+    from bench import whole
+    from bench.__main__ import ALL, BENCHMARKS
 
+    if name == ALL:
+        return frozenset(whole.parser()._option_string_actions)
     module, kind = BENCHMARKS[name]
     parser: ArgumentParser = benchmark.parser_of(getattr(import_module(module), kind))
     return frozenset(parser._option_string_actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,7 @@ def compile_kernels(
     if where or clean:
         (_clean if clean else _say_where)()
         return
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")  # nobody reads them; a tenth of the time
     from hedgerow.compiling import cache
     from hedgerow.experiments.warmup import compile_stages, compiled_together
 

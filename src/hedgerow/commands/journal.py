@@ -2,7 +2,7 @@
 
 hedgerow serve sqlite:///site.db chargers                       the service, on 127.0.0.1:8000
 hedgerow journal show sqlite:///site.db chargers                where it stands
-hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed
+hedgerow journal show sqlite:///site.db chargers --id monday    why a decision was allowed; or --episode 4711
 hedgerow journal verify sqlite:///site.db chargers              the chain of hashes, and replay with the same bits
 hedgerow journal export sqlite:///site.db chargers days.parquet a log that learners absorb
 hedgerow report sqlite:///site.db chargers                      its page, written by `run.report`
@@ -37,15 +37,18 @@ def show(
     key: Annotated[
         str | None, typer.Option("--id", help="A decision: why it was allowed, and what became of it.")
     ] = None,
+    episode: Annotated[int | None, typer.Option("--episode", help="The same, by the number of its episode.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where a journal stands, or why a decision was allowed."""
     from hedgerow.journal import audit
-    from hedgerow.journal.journal import UnknownDecisionError, decision_of, status_of
+    from hedgerow.journal.journal import UnknownDecisionError, asked_as, decision_of, status_of
     from hedgerow.serve.page import verdict
 
     with audit.reading(url, name) as store:
         live = audit.current(store)
+        if episode is not None:
+            key = asked_as(live, store, episode)
         if key is None:
             status = status_of(live, name, live.clock, None)
             if as_json:
@@ -59,7 +62,7 @@ def show(
     if decision is None:
         raise UnknownDecisionError(f"no decision {key!r} was asked for")
     if as_json:
-        print_json({**decision.to_dict(), "events": [{**e._asdict(), "body": e.content} for e in decision.events]})
+        print_json(decision.to_dict(events=True))
         return
     content, asked = decision.content, decision.events[0]
     say(f"{key}: {decision.status}. {decision.explain()}.")
@@ -87,9 +90,11 @@ def verify(url: Url, name: Name, as_json: AsJson = False) -> None:
         say(f"not whole: {verdict.problem}")
     else:
         say(
-            f"whole: {verdict.events} events and {verdict.snapshots} snapshots replayed with the same bits; the last "
-            f"hash is {verdict.hash}"
+            f"whole: {verdict.events - verdict.skipped} events and {verdict.snapshots} snapshots replayed with the "
+            f"same bits; the last hash is {verdict.hash}"
         )
+        if verdict.skipped:
+            say(f"{verdict.skipped} events of other releases have a whole chain; to replay them takes those releases")
     if verdict.problem:
         raise typer.Exit(FAILED)
 

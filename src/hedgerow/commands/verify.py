@@ -2,7 +2,8 @@
 
 hedgerow verify --quick              under a minute
 hedgerow verify                      some minutes; results go to out/verify-default and are resumed from there
-hedgerow verify --full               twenty minutes
+hedgerow verify --full               half an hour
+hedgerow verify --full --finished    the verdicts that the finished runs allow, of a verification that was interrupted
 hedgerow verify --deterministic      the implications that need no statistics, on 1,995 long runs
 hedgerow verify --only T7 --json     one promise, with the controls that it must refute, for a machine
 hedgerow verify --quick --power      how small a mistake in each constant the level refutes
@@ -29,7 +30,7 @@ PATIENCE = 5.0
 def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs: under a minute on two cores.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: twenty minutes.")
+        bool, typer.Option("--full", help="Horizons to 10^7, paper radii, many seeds: half an hour.")
     ] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Only what needs no statistics, on 1,995 runs of 20,000 episodes.")
@@ -39,7 +40,7 @@ def verify(
         typer.Option(
             "--only",
             metavar="T1,...",
-            help="A promise, T1 to T36, or with --power a constant; may be repeated or a,b,c.",
+            help="A promise, T1 to T38, or with --power a constant; may be repeated or a,b,c.",
         ),
     ] = None,
     out: Annotated[
@@ -53,6 +54,9 @@ def verify(
         typer.Option("--power", help="Find the smallest mistake in each constant that the level refutes (slow)."),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, even what is there already.")] = False,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing: judge the promises whose runs are finished already.")
+    ] = False,
     processes: Annotated[int, typer.Option("--processes", "-j", metavar="N", min=1, help="How many processes.")] = 2,
     as_json: AsJson = False,
 ) -> None:
@@ -62,6 +66,8 @@ def verify(
     """
     if quick + full + deterministic > 1:
         raise InvalidInput("choose one of --quick, --full and --deterministic")
+    if finished and (fresh or power):
+        raise InvalidInput("--finished runs nothing; leave --fresh and --power out")
     name = "quick" if quick else "full" if full else "deterministic" if deterministic else "default"
     one_thread()
     from hedgerow.experiments.progress import watcher
@@ -80,7 +86,7 @@ def verify(
     keys = [key.upper() for key in chosen]
     folder = out or Path("out") / f"verify-{name}"
     level, watch = make_level(name), watcher(quiet=False, patience=PATIENCE)
-    report = run(level, folder, only=keys, processes=processes, fresh=fresh, watch=watch)
+    report = run(level, folder, only=keys, processes=processes, fresh=fresh, finished=finished, watch=watch)
     if as_json:
         print_json(report.as_data())
     else:

@@ -7,7 +7,7 @@ expire    its outcome did not come by the deadline
 resolve   an outcome that came after it was given up or expired; it is learnt in the place of what was unknown
 late      such an outcome that cannot be learnt any more
 conflict  another outcome than the one that was told; it is not learnt
-poisoned  an outcome that could not be learnt: it counts as unknown
+poisoned  an outcome that broke the learner, when it came or when its turn came: it counts as unknown
 close     a group of decisions will have no further ones
 change    thresholds, costs of the baseline or the number of episodes were changed
 absorb    a log was absorbed
@@ -20,16 +20,14 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-KINDS = (
-    "ask", "tell", "abandon", "expire", "resolve", "late", "conflict", "poisoned", "close", "change", "absorb",
-    "version",
-)  # fmt: skip
 ENDS = {
     "tell": "told", "abandon": "abandoned", "expire": "expired", "poisoned": "poisoned", "resolve": "resolved",
 }  # fmt: skip
 """The events that end a decision, and what it is called then"""
-OUTCOMES = ("tell", "resolve")
+LEARNT = ("tell", "resolve")
 """Those by which an outcome is learnt"""
+OUTCOMES = (*LEARNT, "late", "poisoned")
+"""Those by which an outcome comes, learnt or not"""
 START = "0" * 64
 """What the first event is chained to, after the digest of the first snapshot"""
 
@@ -61,7 +59,7 @@ class Event(NamedTuple):
     def outcome(self) -> dict[str, Any]:
         """The outcome that one of OUTCOMES recorded."""
         content = self.content
-        found: dict[str, Any] = content["outcome"] if self.kind == "resolve" else content
+        found: dict[str, Any] = content.get("outcome", content)
         return found
 
 

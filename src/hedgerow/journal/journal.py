@@ -12,7 +12,6 @@ process has the journal open, so that an outage does not expire everything that 
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -30,16 +29,19 @@ from hedgerow.errors import ConflictError, HedgerowError, InvalidInput, JournalE
 from hedgerow.importers.logs import Log
 from hedgerow.journal.drift import drift
 from hedgerow.journal.events import ENDS, OUTCOMES, Event, chained, plain
-from hedgerow.journal.replay import GIVEN_UP, Live, Sums, packed_log
+from hedgerow.journal.replay import Live, Sums
 from hedgerow.journal.storage import Durability, Store, checked_name
 from hedgerow.learners.api import NumberedPlan
 from hedgerow.learners.base import BaseLearner
-from hedgerow.learners.open_plans import may_resolve
+from hedgerow.learners.guarantees import Ledger
+from hedgerow.learners.open_plans import Waiting, may_resolve, packed
 from hedgerow.model.episode import Episode
 from hedgerow.model.policy import Policy
 
 SNAPSHOT_EVERY = 10_000
 """Events between two snapshots, about a second of replay"""
+ANSWERS = {"tell": "recorded", "resolve": "resolved"}
+"""What `tell` says of the event that it recorded, where that is not its name"""
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -87,10 +89,12 @@ class Decision(NamedTuple):
         """Say in one sentence which policy was to be played, and by which bounds that was decided."""
         return str(self.content["explanation"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as JSON can hold it."""
+    def to_dict(self, *, events: bool = False) -> dict[str, Any]:
+        """Return the decision as JSON can hold it, with its `events` if they are asked for."""
         actions = {str(state): action for state, action in self.actions.items()}
-        return {**self.content, "id": self.id, "status": self.status, "actions": actions, "at": self.events[0].at}
+        told = {"events": [{**event._asdict(), "body": event.content} for event in self.events]} if events else {}
+        known = {"id": self.id, "status": self.status, "actions": actions, "at": self.events[0].at}
+        return {**self.content, **known, **told}
 
     def __repr__(self) -> str:
         return text.line("Decision", repr(self.id), self.status, self.explain())
@@ -123,7 +127,6 @@ class Journal:
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock, self._lock = store, clock, threading.RLock()
-        self._settings: dict[str, Any] = json.loads(store.settings)
         self._live: Live | None = None
         self._since, self._begun = 0.0, 0.0
         self._depth, self._dirty, self._kept, self._closed = 0, False, 0, False
@@ -152,6 +155,8 @@ class Journal:
         """
         if not isinstance(learner, BaseLearner):
             raise InvalidInput(f"a journal keeps a learner of hedgerow, not {type_name(learner)}")
+        if learner.num_open or learner.queue.entries:
+            raise InvalidInput("the learner has open plans, which have no names in a journal; observe or abandon them")
         if learner.on_refuted == "raise":
             raise InvalidInput("a journal cannot keep a learner with on_refuted='raise'; choose 'stay' or 'warn'")
         store = Store(url, name, durability=durability)
@@ -191,8 +196,7 @@ class Journal:
             with journal.batch():
                 live = journal._here
                 if live.version != version("hedgerow"):
-                    journal._write("version", None, {"version": version("hedgerow"), "before": live.version})
-                    live.version = version("hedgerow")
+                    journal._record("version", None, {"version": version("hedgerow"), "before": live.version})
             return journal
         except BaseException:
             store.close()
@@ -220,11 +224,8 @@ class Journal:
                 if known.content.get("group") != group:
                     raise InvalidInput(f"the decision {key!r} was asked for with the group {known.content['group']!r}")
                 return known
-            content = self._do(self._here.ask, key, group)
-            self._write("ask", key, content)
-            found = self._known(key)
-        assert found is not None
-        return found
+            self._record("ask", key, {"group": group})
+            return self._asked(key)
 
     def tell(
         self, key: str, path: Any, losses: ArrayLike | None = None, costs: ArrayLike | None = None, **how: Any
@@ -270,18 +271,25 @@ class Journal:
             decision = self._asked(key)
             episode = self._outcome(path, losses, costs, how)
             content = episode.to_dict()
-            if decision.status in ("told", "resolved"):
-                return self._again(decision, content)
+            number, unresolved = decision.content["episode"], self._here.learner.unresolved
+            resolves = decision.status in ("abandoned", "expired") and number in unresolved and may_resolve(episode)
+            told = next((event for event in decision.events if event.kind in OUTCOMES), None)
+            if told is not None and not (told.kind == "late" and resolves):
+                return self._again(decision, told, content)
+            kind, body = "tell", content
             if decision.status != "open":
-                return self._late(decision, episode, content)
+                asked = {name: decision.content[name] for name in ("branch", "mixing_weight")}
+                kind, body = "resolve" if resolves else "late", {"plan": number, "outcome": content, **asked}
             try:
-                self._do(self._here.tell, key, episode)
+                self._record(kind, key, body)
             except HedgerowError:
                 raise
-            except Exception as error:
-                return self._poisoned(key, content, error)
-            self._write("tell", key, content)
-        return "recorded"
+            except Exception as error:  # it breaks the learner
+                self._compute()
+                late = kind == "resolve"
+                kind, body = ("late", body) if late else ("poisoned", {"outcome": content})
+                self._record(kind, key, {**body, "reason": _broken_by(error)})
+        return ANSWERS.get(kind, kind)
 
     def _outcome(self, path: Any, losses: Any, costs: Any, how: Mapping[str, Any]) -> Episode:
         view = self._here.learner.view
@@ -293,34 +301,13 @@ class Journal:
             raise InvalidInput("the losses along the path are missing: tell(key, path, losses, costs)")
         return Episode(view, path, losses, costs, **how)
 
-    def _again(self, decision: Decision, content: Mapping[str, Any]) -> str:
-        told = next(event for event in decision.events if event.kind in OUTCOMES)
+    def _again(self, decision: Decision, told: Event, content: dict[str, Any]) -> str:
+        """An outcome of a decision that has one."""
         if plain(told.outcome) == plain(content):
             return "repeated"
         if not any(event.kind == "conflict" and event.body == plain(content) for event in decision.events):
-            self._write("conflict", decision.id, content)
+            self._record("conflict", decision.id, content)
         return "conflict"
-
-    def _late(self, decision: Decision, episode: Episode, content: dict[str, Any]) -> str:
-        """An outcome of a decision that has ended without one: what was unknown of it is resolved, if it can be."""
-        live, number = self._here, int(decision.content["episode"])
-        if decision.status == "poisoned" or number not in live.learner.unresolved or not may_resolve(episode):
-            self._write("late", decision.id, content)
-            return "late"
-        self._do(live.resolve, number, episode)
-        self._write("resolve", decision.id, {"plan": number, "outcome": content})
-        return "resolved"
-
-    def _poisoned(self, key: str, content: dict[str, Any], error: Exception) -> str:
-        """An outcome that breaks the learner counts as unknown; the state before it is computed anew."""
-        if self._depth > 1:
-            raise JournalError(f"the outcome of {key!r} could not be learnt: {error}") from error
-        self._live = None
-        self._load()
-        reason = f"the outcome could not be learnt: {type(error).__name__}: {error}"
-        self._do(self._here.abandon, key, reason)
-        self._write("poisoned", key, {"error": reason, "outcome": content})
-        return "poisoned"
 
     def abandon(self, key: str, reason: str, *, independent: bool = False) -> str:
         """End a decision whose outcome will not be known; see `abandon` of learners.
@@ -338,15 +325,13 @@ class Journal:
             decision = self._asked(key)
             if decision.status != "open":
                 return "repeated"
-            self._do(self._here.abandon, key, reason, independent=independent)
-            self._write("abandon", key, {"reason": reason, "independent": bool(independent)})
+            self._record("abandon", key, {"reason": reason, "independent": bool(independent)})
         return "recorded"
 
     def close_group(self, group: str) -> None:
         """Say that a `group` of decisions will have no further ones; see `close_group` of learners."""
         with self.batch():
-            self._do(self._here.learner.close_group, group)
-            self._write("close", None, {"group": group})
+            self._record("close", None, {"group": group})
 
     def change(
         self, *, by: str, why: str, thresholds: Mapping[str, float] | None = None,
@@ -371,8 +356,7 @@ class Journal:
         if not content:
             raise InvalidInput("nothing is to be changed: give thresholds, baseline_costs or episodes")
         with self.batch():
-            self._do(self._here.change, content)
-            self._write("change", None, {**content, "by": by, "why": why})
+            self._record("change", None, {**content, "by": by, "why": why})
 
     def absorb(self, log: Log | Any, **how: Any) -> Log:
         """Learn from episodes that were recorded elsewhere; see `absorb` of learners.
@@ -384,35 +368,29 @@ class Journal:
         with self.batch():
             view = self._here.learner.view
             read = log.in_terms_of(view) if isinstance(log, Log) else Log.read(view, log, **how)
-            self._do(self._here.absorb, read)
-            self._store.add_log(read.content_hash, packed_log(read))
-            self._write(
-                "absorb",
-                None,
-                {"digest": read.content_hash, "episodes": len(read), "with_costs": bool(read.gaps.with_costs)},
-            )
+            self._store.add_log(read.content_hash, packed(read).tobytes())
+            what = {"digest": read.content_hash, "episodes": len(read), "with_costs": bool(read.gaps.with_costs)}
+            self._record("absorb", None, what)
         return read
 
     def expire(self) -> int:
         """Let decisions whose deadline has passed expire; how many they were. `ask` does it by itself."""
-        deadline, count = self._settings["deadline"], 0
+        deadline = self._store.deadline
         if deadline is None:
             return 0
         with self.batch():
             now = self.service_time
             due = [name for name, (_, asked) in self._here.waiting.items() if asked + deadline <= now]
             for name in due:
-                self._do(self._here.abandon, name, GIVEN_UP)
-                self._write("expire", name, {})
-                count += 1
-        return count
+                self._record("expire", name, {})
+        return len(due)
 
     # Answers
 
-    def decision(self, key: str) -> Decision:
-        """Return the decision that was asked for as `key`, whatever became of it."""
+    def decision(self, key: str | int) -> Decision:
+        """Return the decision that was asked for by this name, or that of the episode with this number."""
         with self.batch():
-            return self._asked(checked_name(key))
+            return self._asked(checked_name(asked_as(self._here, self._store, key) if isinstance(key, int) else key))
 
     def _asked(self, key: str) -> Decision:
         found = self._known(key)
@@ -426,13 +404,17 @@ class Journal:
     def status(self) -> dict[str, Any]:
         """Return where the journal stands, as JSON can hold it."""
         with self.batch():
-            return status_of(self._here, self._store.name, self.service_time, self._settings["deadline"])
+            return status_of(self._here, self._store.name, self.service_time, self._store.deadline)
+
+    def guarantees(self) -> Ledger:
+        """Return the ledger of the learner, with what the journal has to add to it, such as outcomes in conflict."""
+        with self.batch():
+            return self._here.guarantees()
 
     def latest(self, count: int = 20) -> list[dict[str, Any]]:
         """Return what was recorded of the last `count` decisions, the newest first."""
         with self.batch():
-            asked = self._store.newest("ask", count)
-        return [{"id": event.decision, "at": event.at, **event.content} for event in asked]
+            return latest_of(self._store, count)
 
     @property
     def last_event(self) -> int:
@@ -444,8 +426,7 @@ class Journal:
     def learner(self) -> BaseLearner:
         """The learner as it stands. Look at it; whatever it is asked or told here is not recorded."""
         with self.batch():
-            found: BaseLearner = self._here.learner
-            return found
+            return self._here.learner
 
     @property
     def service_time(self) -> float:
@@ -485,53 +466,84 @@ class Journal:
         assert self._live is not None
         return self._live
 
-    def _do(self, action: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Change the state in memory; a learner that refuses is unchanged, after any other error nothing is sure."""
-        try:
-            result = action(*args, **kwargs)
-        except HedgerowError:
-            raise
-        except BaseException:
-            self._dirty = True
-            raise
-        self._dirty = True
-        return result
-
     def _load(self) -> None:
-        """Compute the state from the last snapshot and the events after it, unless it is there."""
+        """Compute the state, unless it is there."""
         if self._live is not None:
             return
         if self._store.is_broken:
             self._store.reopen()
         with self._store.transaction():
-            live = Live.from_snapshot(self._store.snapshot(), self._store.log)
-            number = live.number
-            for event in self._store.events(after=number):
-                live.apply(event)
-        self._live, self._kept = live, number
-        self._begun, self._since = live.clock, self._clock()
+            self._compute()
+        self._begun, self._since = self._here.clock, self._clock()
+
+    def _compute(self) -> None:
+        """The state from the last snapshot and the events after it."""
+        self._live = None
+        live = Live.from_snapshot(self._store.snapshot(), self._store.log)
+        self._kept = live.number
+        for event in self._store.events(after=live.number):
+            live.apply(event)
+        self._live = live
+
+    def _record(self, kind: str, decision: str | None, content: dict[str, Any]) -> None:
+        """Carry out an event and write it. What waited, and breaks the learner now that its turn has come, is left out.
+
+        A learner that refuses is unchanged. After any other error the state has to be computed anew.
+        """
+        while True:
+            live = self._here
+            try:
+                content = live.do(kind, decision, content)
+                break
+            except BaseException as error:
+                waited, refused = live.broken, isinstance(error, HedgerowError)
+                self._dirty = self._dirty or not refused or waited is not None
+                if waited is None or not isinstance(error, Exception) or not self._leave_out(waited, error):
+                    raise
+        self._dirty = True
+        self._write(kind, decision, content)
+
+    def _leave_out(self, waited: Waiting, error: Exception) -> bool:
+        """Record that what waited cannot be learnt; False if it did not wait, but has only now come."""
+        self._compute()
+        live, (kind, number) = self._here, waited
+        content = {"reason": _broken_by(error), "waited": list(waited)}
+        try:
+            live.do("poisoned", None, content)
+        except JournalError:
+            return False
+        self._write("poisoned", asked_as(live, self._store, int(number)) if kind == "plan" else None, content)
+        return True
 
     def _write(self, kind: str, decision: str | None, content: Mapping[str, Any]) -> None:
-        live = self._live
-        assert live is not None
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        live, at = self._here, datetime.now(UTC).isoformat(timespec="milliseconds")
         event = chained(live.hash, live.number + 1, kind, decision, at, self.service_time, plain(content))
         self._store.append(event)
         live.passed(event)
 
-    def _keep_snapshot(self) -> None:
+    def _keep_snapshot(self, after: int | None = None) -> None:
         live = self._live
-        if live is not None and live.number - self._kept >= SNAPSHOT_EVERY:
+        if live is not None and live.number - self._kept >= (after or SNAPSHOT_EVERY):
             with self._store.transaction():
                 self._store.add_snapshot(live.number, *live.packed())
             self._kept = live.number
 
-    def close(self) -> None:
-        """Let go of the journal, so that another process may go on."""
+    def close(self, *, snapshot: bool = False) -> None:
+        """Let go of the journal, so that another process may go on.
+
+        Args:
+            snapshot: Whether to keep the state first, so that whoever goes on need not replay anything. Do it before an
+                upgrade: another release may give other bits.
+        """
         with self._lock:
-            self._closed = True
-            self._live = None
-            self._store.close()
+            try:
+                if snapshot and not self._closed:
+                    self._load()
+                    self._keep_snapshot(1)
+            finally:
+                self._closed = True
+                self._live = None
+                self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -540,11 +552,8 @@ class Journal:
         self.close()
 
     def __repr__(self) -> str:
-        return text.line("Journal", repr(self._store.name), "closed" if self._closed else f"event {self._last}")
-
-    @property
-    def _last(self) -> int:
-        return 0 if self._live is None else self._live.number
+        state = "closed" if self._closed else f"event {0 if self._live is None else self._live.number}"
+        return text.line("Journal", repr(self._store.name), state)
 
 
 def seconds(duration: str | float | None) -> float | None:
@@ -557,6 +566,10 @@ def seconds(duration: str | float | None) -> float | None:
             raise InvalidInput(f"a duration is written as 90s, 15min, 36h or 2d, not {short_repr(duration)}")
         duration = float(parts[1]) * UNITS[parts[2]]
     return real_number("the deadline in seconds", duration, 1e-3, 1e12)
+
+
+def _broken_by(error: Exception) -> str:
+    return f"the outcome could not be learnt: {type(error).__name__}: {error}"
 
 
 def decision_of(live: Live, store: Store, key: str) -> Decision | None:
@@ -575,6 +588,21 @@ def decision_of(live: Live, store: Store, key: str) -> Decision | None:
     return Decision(key, ends[-1] if ends else "open", content, tuple(events), drawn, plan)
 
 
+def asked_as(live: Live, store: Store, episode: int) -> str:
+    """The name of the decision of an episode, whose number says how many were asked for after it."""
+    learner = live.learner
+    after = learner.episode + learner.num_open + learner.num_waiting - episode - 1
+    found = store.newest("ask", 1, after) if 0 <= after < live.sums.asked else []
+    if not found:
+        raise UnknownDecisionError(f"no decision was asked for that has the episode {episode}")
+    return str(found[0].decision)
+
+
+def latest_of(store: Store, count: int) -> list[dict[str, Any]]:
+    """What was recorded of the last decisions, the newest first."""
+    return [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", count)]
+
+
 def status_of(live: Live, name: str, clock: float, deadline: float | None) -> dict[str, Any]:
     """Where a journal stands at a service time."""
     learner, sums, view = live.learner, live.sums, live.learner.view
@@ -589,7 +617,7 @@ def status_of(live: Live, name: str, clock: float, deadline: float | None) -> di
         "share_left_to_baseline": 1.0 - sums.own / max(1, sums.asked), "mean_loss": sums.loss / told,
         "thresholds": thresholds, "drift": drift(history, thresholds),
         "mean_costs": dict(zip(names, (each / told for each in sums.costs), strict=True)),
-        "branches": sums.branches, "history": history, "ledger": learner.guarantees().to_dict(),
+        "branches": sums.branches, "history": history, "ledger": live.guarantees().to_dict(),
     }  # fmt: skip
 
 

@@ -11,18 +11,20 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any, cast
 
 import numpy as np
 
 from hedgerow.checks import did_you_mean
 from hedgerow.errors import InvalidInput, JournalError, PremiseWarning
-from hedgerow.importers.logs import Log
-from hedgerow.journal.events import ENDS, START, Event, is_chained, plain
+from hedgerow.journal.events import START, Event, is_chained, plain
 from hedgerow.learners import files
 from hedgerow.learners.api import NumberedPlan
-from hedgerow.learners.open_plans import packed, unpacked, with_thresholds
+from hedgerow.learners.base import BaseLearner
+from hedgerow.learners.guarantees import Ledger
+from hedgerow.learners.open_plans import Waiting, leave_out, unpacked, with_thresholds
 from hedgerow.model.episode import Episode
 from hedgerow.model.view import View
 from hedgerow.storage import datafile
@@ -70,7 +72,7 @@ class Sums:
 class Live:
     """A learner, the decisions that wait for their outcome, and the end of the chain."""
 
-    def __init__(self, learner: Any, logs: Callable[[str], bytes | None]) -> None:
+    def __init__(self, learner: BaseLearner, logs: Callable[[str], bytes | None]) -> None:
         self.learner = learner
         self.waiting: dict[str, tuple[NumberedPlan, float]] = {}
         """The open decisions in the order in which they were asked for: the plan, and the clock of that time"""
@@ -80,51 +82,82 @@ class Live:
         self.version = ""
         self._logs = logs
 
-    # What calls do
+    def do(self, kind: str, decision: str | None, content: dict[str, Any]) -> dict[str, Any]:
+        """Carry out what an event of this kind records, now or again; returns what it records.
 
-    def ask(self, decision: str, group: str | None) -> dict[str, Any]:
-        """Make the plan of a decision; what is recorded of it."""
-        plan = self.learner.plan(group=group)
+        A learner that refuses is unchanged, unless `broken` says that what waited could not be learnt.
+        """
+        action = getattr(self, f"_{kind}", None)
+        return content if action is None else action(decision, content) or content
+
+    @property
+    def broken(self) -> Waiting | None:
+        """What was being learnt after it had waited, when the learner raised; None if there is nothing like that."""
+        return self.learner.queue.turn
+
+    def _ask(self, decision: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        plan = self.learner.plan(group=content["group"])
         self.waiting[decision] = plan, self.clock
         self.sums.asked += 1
         self.sums.own += 1.0 - plan.mixing_weight
         return recorded(plan, self.learner.episode)
 
-    def tell(self, decision: str, episode: Episode) -> None:
-        """Learn the outcome of an open decision, or let it wait for those before it."""
-        plan, _ = self.waiting[decision]
+    def _tell(self, decision: str, content: Mapping[str, Any]) -> None:
+        plan, episode = self.waiting[decision][0], Episode.from_dict(self.learner.view, content)
         self.learner.observe(episode, plan=plan)
         del self.waiting[decision]
-        if episode.irregular is None:
-            loss, costs = float(episode.losses.sum()), episode.costs.sum(axis=0).tolist()
-            self.sums.add(plan.branch, plan.mixing_weight, loss, costs)
+        self._count(plan.branch, plan.mixing_weight, episode)
 
-    def resolve(self, number: int, episode: Episode) -> None:
-        """Learn the outcome of a decision that was given up, whose plan has this number."""
-        self.learner.resolve(episode, number)
+    def _resolve(self, decision: str, content: Mapping[str, Any]) -> None:
+        self.learner.resolve(Episode.from_dict(self.learner.view, content["outcome"]), content["plan"])
+        self._late(decision, content)
 
-    def abandon(self, decision: str, reason: str, *, independent: bool = False) -> None:
-        """Give an open decision up: its outcome is unknown."""
-        self.learner.abandon(self.waiting[decision][0], reason, independent=independent)
+    def _late(self, _: str, content: Mapping[str, Any]) -> None:
+        episode = Episode.from_dict(self.learner.view, content["outcome"])
+        self._count(content["branch"], content["mixing_weight"], episode)
+
+    def _abandon(self, decision: str, content: Mapping[str, Any]) -> None:
+        plan, _ = self.waiting[decision]
+        self.learner.abandon(plan, content.get("reason", GIVEN_UP), independent=content.get("independent", False))
         del self.waiting[decision]
 
-    def change(self, content: Mapping[str, Any]) -> None:
-        """Go on with other thresholds, costs of the baseline or another number of episodes."""
+    _expire = _abandon
+
+    def _poisoned(self, decision: str | None, content: Mapping[str, Any]) -> None:
+        if decision in self.waiting:
+            plan = self.waiting[decision][0]
+            self._abandon(decision, content)
+            self._count(plan.branch, plan.mixing_weight, Episode.from_dict(self.learner.view, content["outcome"]))
+        elif not leave_out(self.learner, *content["waited"]):
+            raise JournalError(f"what cannot be learnt does not wait: {content['waited']}")
+
+    def _close(self, _: None, content: Mapping[str, Any]) -> None:
+        self.learner.close_group(content["group"])
+
+    def _change(self, _: None, content: Mapping[str, Any]) -> None:
         learner = self.learner
         if content.get("thresholds") or content.get("baseline_costs"):
-            learner = learner.with_view(
-                _with_thresholds(learner.view, content.get("thresholds") or {}),
-                **_given(content, "baseline_costs"),
-            )
+            view = _with_thresholds(learner.view, content.get("thresholds") or {})
+            learner = able(learner, "with_view")(view, baseline_costs=content.get("baseline_costs") or None)
         if content.get("episodes"):
-            learner = learner.with_episodes(content["episodes"])
+            learner = able(learner, "with_episodes")(content["episodes"])
         self.learner = learner
 
-    def absorb(self, log: Log) -> None:
-        """Learn from recorded episodes."""
-        self.learner.absorb(log)
+    def _absorb(self, _: None, content: Mapping[str, Any]) -> None:
+        stored = self._logs(content["digest"])
+        if stored is None:
+            raise JournalError(f"the log {content['digest']} is not in the journal")
+        able(self.learner, "absorb")(
+            unpacked(self.learner.view, np.frombuffer(stored, dtype=np.uint8), content["with_costs"])
+        )  # fmt: skip
 
-    # Replay
+    def _version(self, _: None, content: Mapping[str, Any]) -> None:
+        self.version = content["version"]
+
+    def _count(self, branch: str, mixing_weight: float, episode: Episode) -> None:
+        """Add a whole outcome to the sums."""
+        if episode.irregular is None:
+            self.sums.add(branch, mixing_weight, float(episode.losses.sum()), episode.costs.sum(axis=0).tolist())
 
     def apply(self, event: Event) -> None:
         """Do again what an event recorded."""
@@ -133,30 +166,27 @@ class Live:
         content = event.content
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PremiseWarning)  # it was shown when it happened
-            self._redo(event, content)
+            if self.do(event.kind, event.decision, content) != content:
+                raise JournalError(
+                    f"event {event.number}: the decision {event.decision!r} is not the recorded one{self._by_another()}"
+                )
         self.passed(event)
 
-    def _redo(self, event: Event, content: dict[str, Any]) -> None:
-        decision = event.decision or ""
-        if event.kind == "ask":
-            if self.ask(decision, content.get("group")) != content:
-                raise JournalError(f"event {event.number}: the decision {decision!r} is not the recorded one")
-        elif event.kind == "tell":
-            self.tell(decision, Episode.from_dict(self.learner.view, content))
-        elif event.kind == "resolve":
-            self.resolve(content["plan"], Episode.from_dict(self.learner.view, content["outcome"]))
-        elif event.kind == "abandon":
-            self.abandon(decision, content["reason"], independent=content["independent"])
-        elif event.kind in ENDS:
-            self.abandon(decision, content.get("error", GIVEN_UP))
-        elif event.kind == "close":
-            self.learner.close_group(content["group"])
-        elif event.kind == "change":
-            self.change(content)
-        elif event.kind == "absorb":
-            self.absorb(self.log(content["digest"], content["with_costs"]))
-        elif event.kind == "version":
-            self.version = content["version"]
+    def _by_another(self) -> str:
+        if self.version == version("hedgerow"):
+            return ""
+        return (
+            f". It was recorded by hedgerow {self.version}; this is {version('hedgerow')}, which gives other bits: "
+            "open the journal with that release, end by close(snapshot=True), as the service does, and go on with this"
+        )
+
+    def guarantees(self) -> Ledger:
+        """What is promised, and what that rests on: the ledger of the learner, and what the journal has to add."""
+        ledger, conflicts = self.learner.guarantees(), self.kinds["conflict"]
+        if not conflicts:
+            return ledger
+        first = f"{conflicts} other outcomes were told of decisions that had one: the first of each was the right one"
+        return replace(ledger, assumptions=(*ledger.assumptions, first))
 
     def passed(self, event: Event) -> None:
         """Note that an event is the last one."""
@@ -164,15 +194,6 @@ class Live:
         self.kinds[event.kind] += 1
         if event.kind == "ask":  # its deadline runs from the time that was recorded, here as in replay
             self.waiting[event.decision or ""] = self.waiting[event.decision or ""][0], event.clock
-
-    def log(self, digest: str, with_costs: bool) -> Log:
-        """A log that the journal keeps."""
-        content = self._logs(digest)
-        if content is None:
-            raise JournalError(f"the log {digest} is not in the journal")
-        return unpacked(self.learner.view, np.frombuffer(content, dtype=np.uint8), with_costs)
-
-    # Snapshots
 
     def packed(self) -> tuple[str, bytes]:
         """The state as a snapshot keeps it: what JSON holds, and the file of the learner."""
@@ -196,17 +217,19 @@ class Live:
         return live
 
 
+def able(learner: BaseLearner, ability: str) -> Callable[..., Any]:
+    """A method that not all learners have."""
+    found = getattr(learner, ability, None)
+    if found is None:
+        raise InvalidInput(f"{learner.title} has no {ability!r}, and neither has its journal")
+    return cast(Callable[..., Any], found)
+
+
 def recorded(plan: NumberedPlan, learnt: int) -> dict[str, Any]:
     """What a journal records of a plan, made after so many outcomes were learnt."""
     content = {name: value for name, value in plan.to_dict().items() if name not in ("policy", "notes")}
     digest = hashlib.sha256(plan.policy.probabilities.tobytes()).hexdigest()
     return {**content, "policy": digest[:16], "learnt": learnt}
-
-
-def packed_log(log: Log) -> bytes:
-    """A log as the bytes of an Arrow stream."""
-    content: bytes = packed(log).tobytes()
-    return content
 
 
 def _with_thresholds(view: View, thresholds: Mapping[str, float]) -> View:
@@ -215,7 +238,3 @@ def _with_thresholds(view: View, thresholds: Mapping[str, float]) -> View:
         raise InvalidInput(f"there is no constraint {unknown[0]!r}{did_you_mean(unknown[0], view.constraint_names)}")
     old = zip(view.constraint_names, view.thresholds.tolist(), strict=True)
     return with_thresholds(view, np.array([thresholds.get(name, value) for name, value in old]))
-
-
-def _given(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: content[name] for name in names if content.get(name)}

@@ -10,6 +10,7 @@ disk at every commit, "normal" may lose the last commits when the power fails, n
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -100,6 +101,12 @@ class Store:
         self._connection: Connection | None = None
         self._lock: sqlite3.Connection | None = None
         self._writes = writes
+
+    @property
+    def deadline(self) -> float | None:
+        """The seconds after which an outcome that has not come is unknown."""
+        found: float | None = json.loads(self.settings)["deadline"]
+        return found
 
     @property
     def connection(self) -> Connection:
@@ -240,30 +247,27 @@ class Store:
         wanted = {"journal": self.journal, "decision": decision}
         return sorted(Event(*row) for row in self.connection.execute(OF_DECISION, wanted))
 
-    def newest(self, kind: str, count: int) -> list[Event]:
-        """The last events of a kind, the newest first."""
+    def newest(self, kind: str, count: int, skip: int = 0) -> list[Event]:
+        """The last events of a kind, the newest first, but for so many."""
         wanted = sa.select(*_COLUMNS).where(EVENTS.c.journal == self.journal, EVENTS.c.kind == kind)
-        return [Event(*row) for row in self.connection.execute(wanted.order_by(EVENTS.c.number.desc()).limit(count))]
+        wanted = wanted.order_by(EVENTS.c.number.desc()).limit(count).offset(skip)
+        return [Event(*row) for row in self.connection.execute(wanted)]
 
     def add_snapshot(self, number: int, meta: str, learner: bytes) -> None:
         """Insert the state after the event of this number."""
         row = {"journal": self.journal, "number": number, "meta": meta, "learner": learner}
         self.connection.execute(sa.insert(SNAPSHOTS).values(**row))
 
-    def snapshot(self, *, first: bool = False) -> Any:
-        """The last snapshot, or the first: (number, meta, learner)."""
-        number = SNAPSHOTS.c.number
-        wanted = sa.select(number, SNAPSHOTS.c.meta, SNAPSHOTS.c.learner).where(SNAPSHOTS.c.journal == self.journal)
-        return self.connection.execute(wanted.order_by(number if first else number.desc()).limit(1)).one()
+    def snapshot(self, number: int | None = None) -> Any:
+        """The snapshot after the event of this number, or the last one: (number, meta, learner)."""
+        found = sa.select(*SNAPSHOTS.c["number", "meta", "learner"]).where(SNAPSHOTS.c.journal == self.journal)
+        if number is not None:
+            found = found.where(SNAPSHOTS.c.number == number)
+        return self.connection.execute(found.order_by(SNAPSHOTS.c.number.desc()).limit(1)).one()
 
     def snapshot_numbers(self) -> set[int]:
         """The numbers of the events after which there is a snapshot."""
         return set(self.connection.scalars(sa.select(SNAPSHOTS.c.number).where(SNAPSHOTS.c.journal == self.journal)))
-
-    def snapshot_at(self, number: int) -> Any:
-        """The snapshot after the event of this number."""
-        wanted = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.journal == self.journal, SNAPSHOTS.c.number == number)
-        return self.connection.execute(wanted).one()
 
     def add_log(self, digest: str, content: bytes) -> None:
         """Keep the content of a log, once."""

@@ -28,7 +28,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,10 @@ IN_GROUPS = (
 )
 
 
+Waiting = tuple[Literal["plan", "log"], int | str]
+"""An outcome by the number of its plan, or a log by the hash of its content"""
+
+
 @dataclass(eq=False)
 class OpenPlan:
     """A plan whose outcome is not learnt yet."""
@@ -84,6 +88,11 @@ class OpenPlan:
     """1 if the coin fell on the pool of C-OPS"""
     tilt: FloatArray | None = None
     """(num_rows,): for C-OPS, kept with `u`: see `tilt_of` in `learners/ops/pool.py`"""
+
+    @property
+    def episode(self) -> int:
+        """The number of its episode."""
+        return self.plan.episode
 
     @property
     def own(self) -> Policy:
@@ -184,6 +193,8 @@ class OpenPlans:
     """How many have been learnt"""
     folding: FloatArray | None = None
     """(num_rows,): the policy of the plan that is being learnt from; None between two of them"""
+    turn: Waiting | None = None
+    """What is being learnt after it had waited; still there if that raised, so that it can be left out"""
 
     @property
     def waiting(self) -> list[OpenPlan]:
@@ -223,7 +234,7 @@ class OpenPlans:
                 f"abandon(plan, reason). open_plans lists them"
             )
         number = getattr(given, "episode", None)
-        found = next((entry for entry in self.entries if entry.plan.episode == number), None)
+        found = next((entry for entry in self.entries if entry.episode == number), None)
         current = None if found is None else found.plan
         former = getattr(given, "learner_key", None) in self.keys
         own_key = current.learner_key if current is not None else given.learner_key if former else key
@@ -278,8 +289,11 @@ class OpenPlans:
                     policies.setdefault(id(policy.probabilities), policy.probabilities)
         places = {key: place for arrays in (policies, bounds, tilts) for place, key in enumerate(arrays)}
         described = [_described(entry, places) for entry in self.entries]
-        late = [[before, _numbers_of(plan), outcome.to_dict()] for before, plan, outcome in self.late]
-        told = {"logs": _logs_in_words(self.logs), "late": late, "lost": [_numbers_of(plan) for plan in self.lost]}
+        told = {
+            "logs": [(before, bool(log.gaps.with_costs)) for before, log in self.logs],
+            "lost": [(plan.episode, plan.digest) for plan in self.lost],
+            "late": [(before, (plan.episode, plan.digest), one.to_dict()) for before, plan, one in self.late],
+        }
         text = json.dumps(facts | told | {"entries": described}, sort_keys=True)
         found = {PREFIX: np.array(text), f"{PREFIX}.policies": _stacked(policies), f"{PREFIX}.u": _stacked(bounds)}
         if tilts:
@@ -354,20 +368,25 @@ FACTS = ("most", "widest", "closed", "groups", "keys", "changes", "unprotected",
 
 
 def _described(entry: OpenPlan, places: Mapping[int, int]) -> dict[str, Any]:
-    plan = entry.plan
+    plan, pooled = entry.plan, entry.is_pooled
+
+    def place(array: FloatArray | None) -> int | None:
+        return None if array is None else places[id(array)]
+
+    def listed(array: FloatArray | None) -> list[float] | None:
+        return None if array is None else array.tolist()
+
     return {
         "episode": plan.episode, "branch": entry.branch, "group": plan.group,
         "notes": {name: float(value) for name, value in plan.notes.items()},
-        "repeats": entry.repeats, "key": plan.learner_key, "thresholds": plan.view.thresholds.tolist(),
+        "repeats": entry.repeats, "key": plan.learner_key, "thresholds": listed(plan.view.thresholds),
         "mixes": isinstance(plan.mixture, Mixture),
-        "cost_bounds": None if plan.cost_bounds is None else plan.cost_bounds.tolist(),
-        "own_bounds": None if plan.own_bounds is None else plan.own_bounds.tolist(),
-        "own": None if entry.u is None else places[id(entry.own.probabilities)],
-        "u": None if entry.u is None else places[id(entry.u)],
+        "cost_bounds": listed(plan.cost_bounds), "own_bounds": listed(plan.own_bounds),
+        "own": place(None if entry.u is None else entry.own.probabilities), "u": place(entry.u),
         "outcome": None if entry.outcome is None else entry.outcome.to_dict(),
-        "drawn": entry.drawn, "tilt": None if entry.tilt is None else places[id(entry.tilt)],
-        "mixture": _tree(plan.mixture, places) if entry.is_pooled else None,
-        "policy": places[id(plan.policy.probabilities)] if entry.is_pooled else None,
+        "drawn": entry.drawn, "tilt": place(entry.tilt),
+        "mixture": _tree(plan.mixture, places) if pooled else None,
+        "policy": place(plan.policy.probabilities) if pooled else None,
     }  # fmt: skip
 
 
@@ -437,14 +456,6 @@ def _stacked(arrays: Mapping[int, FloatArray]) -> FloatArray:
     return np.array(list(arrays.values())) if arrays else np.zeros((0, 0))
 
 
-def _numbers_of(plan: LostPlan) -> list[int]:
-    return [plan.episode, plan.digest]
-
-
-def _logs_in_words(logs: list[tuple[int, Log]]) -> list[tuple[int, bool]]:
-    return [(before, bool(log.gaps.with_costs)) for before, log in logs]
-
-
 def packed(log: Log) -> NDArray[np.uint8]:
     """A log as the bytes of an Arrow stream."""
     import pyarrow as pa
@@ -503,7 +514,7 @@ def enqueue(learner: BaseLearner, plan: NumberedPlan) -> None:
 def settle(learner: BaseLearner) -> None:
     """Let the first open plan be the one that the state waits for; also after an interrupt."""
     entries = learner.queue.entries
-    while entries and entries[0].plan.episode < learner.episode:
+    while entries and entries[0].episode < learner.episode:
         entries.pop(0)
     if entries and not learner.progress.pending:
         learner._complete()
@@ -524,14 +535,18 @@ def fold(learner: BaseLearner) -> None:
             break
         learner._complete()
         if has_log:
+            queue.turn = "log", queue.logs[0][1].content_hash
             keep_bounds(learner, queue.entries)
             learner._take_in(queue.logs.pop(0)[1])
         elif has_late:
+            queue.turn = "plan", queue.late[0][1].episode
             keep_bounds(learner, queue.entries)
             learner._take_back(*queue.late.pop(0)[1:])
             queue.resolved += 1
         else:
+            queue.turn = "plan", queue.entries[0].episode
             _learn(learner, queue.entries[0])
+        queue.turn = None
         settle(learner)
         learner.announce()
 
@@ -548,6 +563,21 @@ def _learn(learner: BaseLearner, entry: OpenPlan) -> None:
     learner._complete()
 
 
+def leave_out(learner: BaseLearner, kind: str, key: int | str) -> bool:
+    """Let what waits be unknown, as if it had never come; False if nothing like that waits."""
+    queue, found = learner.queue, False
+    if kind == "log":
+        kept = [each for each in queue.logs if each[1].content_hash != key]
+        found, queue.logs = len(kept) < len(queue.logs), kept
+        return found
+    for entry in queue.entries:
+        if entry.episode == key and entry.outcome is not None and not entry.is_given_up:
+            entry.outcome, found = Episode.missing(learner.view), True
+    kept_late = [each for each in queue.late if each[1].episode != key]
+    found, queue.late = found or len(kept_late) < len(queue.late), kept_late
+    return found
+
+
 def keep_bounds(learner: BaseLearner, entries: list[OpenPlan]) -> None:
     """Keep u of the plans that were made from the present state, before something else is learnt."""
     fresh = [entry for entry in entries if entry.u is None]
@@ -562,7 +592,7 @@ def resolve(learner: BaseLearner, outcome: Episode, given: Any) -> None:
     if not may_resolve(outcome):
         raise InvalidInput("an outcome that comes late must be known, and cannot be left out for a declared reason")
     plans: list[OpenPlan | LostPlan] = [*(entry for entry in queue.entries if entry.is_given_up), *queue.lost]
-    found = next((each for each in plans if _number_of(each) == number), None)
+    found = next((each for each in plans if each.episode == number), None)
     former = isinstance(given, int) or getattr(given, "learner_key", None) in (learner._key, *queue.keys)
     if found is None or not former or not (isinstance(given, int) or found.drew(given.actions)):
         raise InvalidInput(
@@ -577,7 +607,3 @@ def resolve(learner: BaseLearner, outcome: Episode, given: Any) -> None:
         queue.lost.remove(found)
         queue.late.append((learner.episode + len(queue.entries), found, outcome))
     fold(learner)
-
-
-def _number_of(plan: OpenPlan | LostPlan) -> int:
-    return plan.plan.episode if isinstance(plan, OpenPlan) else plan.episode

@@ -31,6 +31,7 @@ from hedgerow.report.page import PageSection, chip, closing, count_range, docume
 from hedgerow.report.plots import pens
 from hedgerow.results.groups import Results
 from hedgerow.results.leaderboard import (
+    BUDGET,
     CHEATS,
     DIFFERENT,
     EQUAL,
@@ -135,12 +136,13 @@ def _summary(board: Leaderboard, styles: Styles) -> Html:
 
 
 def by_rank(summaries: Sequence[LearnerSummary]) -> list[LearnerSummary]:
-    """Those that are safe most often first, then by mean rank; references in front."""
+    """Those that keep their limits most often first, then by mean rank; references in front, budgets after the safe."""
     return sorted(
         summaries,
         key=lambda summary: (
             not summary.cheats,
-            -summary.safe / max(1, summary.safe + summary.unsafe),
+            -(summary.safe + summary.budget) / max(1, summary.ran),
+            summary.budget > 0,
             float("inf") if summary.mean_rank is None else summary.mean_rank,
         ),
     )
@@ -165,7 +167,9 @@ def _summary_cells(summary: LearnerSummary) -> dict[str, str | TableCell]:
         "radii": summary.radii or NOTHING,
         "mean rank": "reference" if summary.cheats else ranked,
         "first": str(summary.firsts) if summary.ranked else NOTHING,
-        "safe": count_of(summary.safe, summary.safe + summary.unsafe),
+        "safe": TableCell(
+            count_of(summary.safe, summary.ran), note=f"budget kept in {summary.budget}" * bool(summary.budget)
+        ),
         "regret / baseline's": TableCell(lambda numbers: numbers.percent(share)),
         "unsafe": TableCell(str(summary.unsafe), tone="bad") if summary.unsafe else NOTHING,
         "declined": str(summary.declined) if summary.declined else NOTHING,
@@ -196,6 +200,8 @@ def _rank(standing: Rank | None) -> TableCell:
         return TableCell(f"{standing.rank}{'≈' * noisy}", tone="good")
     if standing.status == UNSAFE:
         return TableCell(Html('<abbr title="unsafe">✗</abbr>'), tone="bad")
+    if standing.status == BUDGET:
+        return TableCell(Html('<abbr title="unsafe in single episodes, budget kept">budget</abbr>'), tone="good")
     return TableCell(
         "reference" if standing.status == CHEATS else standing.status, tone="bad" * (standing.status == FAILED)
     )
@@ -232,7 +238,8 @@ def _block(board: Leaderboard, block: Block, styles: Styles) -> _BlockEntry:
 
 def _who(standing: Rank, styles: Styles, inputs: str) -> TableCell:
     rank = Html('<b class="rank">{}</b> ').format(standing.rank) if standing.rank is not None else ""
-    notes = ["reference, no rank"] * (standing.status == CHEATS) + [f"inputs: {inputs}"] * bool(inputs)
+    notes = ["reference, no rank"] * (standing.status == CHEATS) + ["budget kept"] * (standing.status == BUDGET)
+    notes += [f"inputs: {inputs}"] * bool(inputs)
     if standing.scores and standing.scores.way != "compiled":
         notes.append(f"{standing.scores.way} loop")
     return TableCell(Html("{}{}").format(rank, chip(standing.learner, styles)), note="; ".join(notes))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite, log10, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,14 +107,16 @@ class Line:
     """Which of the colours; by default every line has its own"""
     reference: bool = False
     """Something to compare with: in the colour of the axes, without marks, dotted unless `dash` says otherwise"""
+    intervals: Sequence[tuple[float, float]] = ()
+    """(low, high) around every point, drawn as bars; an end that is not finite, or not positive, is not drawn"""
 
 
 def log_plot(title: str, x_label: str, y_label: str, lines: Sequence[Line]) -> Plot:
     """Lines on two logarithmic axes, with a title and a legend, for `hr.save_figure`; refused without any point."""
     drawn = [
-        _line(line, i if line.colour is None else line.colour, points)
+        _line(line, i if line.colour is None else line.colour, kept)
         for i, line in enumerate(lines)
-        if (points := [p for p in line.points if p[0] > 0.0 and p[1] > 0.0 and isfinite(p[0]) and isfinite(p[1])])
+        if (kept := [place for place, point in enumerate(line.points) if _is_positive(point)])
     ]
     if not drawn:
         raise InvalidInput(f"the plot {title!r} has no point with two positive coordinates: there is nothing to draw")
@@ -140,7 +142,13 @@ def words_only(words: str) -> Plot:
     return made
 
 
-def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trace:
+def _is_positive(point: tuple[float, float]) -> bool:
+    return all(value > 0.0 and isfinite(value) for value in point)
+
+
+def _line(line: Line, place: int, kept: Sequence[int]) -> Trace:
+    """The points of a line at these places."""
+    points = [line.points[i] for i in kept]
     colour = INK if line.reference else LINE_COLOURS[place % len(LINE_COLOURS)]
     again = place // len(LINE_COLOURS)  # colours begin anew: other marks, so that no two lines look the same
     usual = "dot" if line.reference else "dash" if again % 2 else "solid"
@@ -154,7 +162,23 @@ def _line(line: Line, place: int, points: Sequence[tuple[float, float]]) -> Trac
         "y": _list(np.array([y for _, y in points])),
         "line": {"width": 1.5 if line.reference else 2, "color": colour, "dash": dash},
         **({"marker": {"size": 6, "color": colour, "symbol": SYMBOLS[again % len(SYMBOLS)]}} if marked else {}),
-    }
+        **({"error_y": error_bars([y for _, y in points], [_positive_ends(line.intervals[i]) for i in kept], colour)}
+           if line.intervals else {}),
+    }  # fmt: skip
+
+
+def _positive_ends(interval: tuple[float, float]) -> tuple[float, float]:
+    """The interval without a lower end that has no place on a logarithmic axis."""
+    low, high = interval
+    return (low if low > 0.0 else nan), high
+
+
+def error_bars(values: Sequence[float], intervals: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
+    """Bars from `low` to `high` around every value."""
+    ends = [(value - low, high - value) for value, (low, high) in zip(values, intervals, strict=True)]
+    below, above = (_list(np.array(side)) for side in zip(*ends, strict=True))
+    bars = {"array": above, "arrayminus": below, "symmetric": False}
+    return {"type": "data", **bars, "thickness": 1, "width": 3, "color": colour}
 
 
 def plot_text(value: object) -> str:

@@ -5,8 +5,9 @@
     board.summaries[0].mean_rank                  # one summary per learner
 
 A learner is *safe* in a setting if no episode of any seed exceeds a threshold by more than `TOL_SAFE`. Safe learners
-are ranked by their mean regret; equal ones share a rank. Unsafe learners follow by their violation, without a rank, and
-so do those that know what no learner can know. What a learner declined, and what failed, is listed with the reason.
+are ranked by their mean regret; equal ones share a rank. Others follow without a rank: those whose limit is a *budget*
+for all episodes so far, if they never exceeded it; unsafe ones, by their violation; and those that know what no learner
+can know. What a learner declined, and what failed, is listed with the reason.
 Learners of a sweep meet the same losses and the same streams under the same seed, so neighbours in rank are compared
 seed by seed: what a seed does to both of them cancels. Page, terminal and docs are made from this alone.
 
@@ -33,7 +34,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.results.groups import Cell, Group, Results, Setting, by_setting, table_columns
 from hedgerow.results.manifest import PARTS, plain
 from hedgerow.results.metrics import TOL_SAFE, Estimate, mean_over_seeds
-from hedgerow.results.verdict import BASELINE, ORACLE, ReferenceRow, reference_rows
+from hedgerow.results.verdict import BASELINE, ORACLE, ReferenceRow, keeps_budget, reference_rows
 
 TOL_TIE = 1e-9
 """Two numbers are equal if they differ by no more than this, relative to the larger of them and 1."""
@@ -44,10 +45,10 @@ FEW_SEEDS = 5
 """With fewer seeds than this an interval is so wide that the reader is warned."""
 MOST_POINTS = 32
 """Of the small curves."""
-SAFE, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "unsafe", "cheats", "declined", "failed"
+SAFE, BUDGET, UNSAFE, CHEATS, DECLINED, FAILED = "safe", "budget kept", "unsafe", "cheats", "declined", "failed"
 CONTROLS = (BASELINE, "uniform")
 """Kinds of learners that learn nothing: they have ranks, but no part in a verdict."""
-_ORDER = (CHEATS, SAFE, UNSAFE, DECLINED, FAILED)
+_ORDER = (CHEATS, SAFE, BUDGET, UNSAFE, DECLINED, FAILED)
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Rank:
 
     learner: str
     status: str
-    """safe, unsafe, cheats, declined or failed"""
+    """safe, budget kept, unsafe, cheats, declined or failed"""
     kind: str = ""
     """Such as s-ops, whatever its label is; the empty text if it has not run"""
     rank: int | None = None
@@ -168,6 +169,8 @@ class LearnerSummary:
     settings: int
     safe: int
     """Settings in which it was safe"""
+    budget: int
+    """Settings in which it was not, but its limit is a budget, which it kept"""
     unsafe: int
     declined: int
     failed: int
@@ -177,21 +180,27 @@ class LearnerSummary:
     firsts: int
     """Settings in which no safe learner had less regret"""
     share: float | None
-    """The median, over settings where it is safe, of its regret as a share of the baseline's"""
+    """The median, over settings where it is safe or kept its budget, of its regret as a share of the baseline's"""
     cheats: str
+
+    @property
+    def ran(self) -> int:
+        """Settings in which it ran."""
+        return self.safe + self.budget + self.unsafe
 
     def sentence(self) -> str:
         """What came of it, in words."""
-        if self.safe + self.unsafe == 0:
+        if self.ran == 0:
             return f"{self.learner} has not run: {_without_run(self)}."
         if self.cheats:
             words = [f"{self.learner} is a reference and has no rank: it knows {self.cheats}"]
-        elif self.unsafe == 0:
+        elif self.safe == self.ran:
             words = [f"{self.learner} was safe in {_every(self.safe)}"]
-        elif self.safe == 0:
+        elif self.unsafe == self.ran:
             words = [f"{self.learner} was unsafe in {_every(self.unsafe)}, so it has no rank"]
         else:
-            words = [f"{self.learner} was safe in {self.safe} of {counted(self.safe + self.unsafe, 'setting')}"]
+            words = [f"{self.learner} was safe in {self.safe} of {counted(self.ran, 'setting')}"]
+            words += [f"it kept its budget in {counted(self.budget, 'other')}"] * bool(self.budget)
         if self.mean_rank is not None:
             first = f", and it comes first in {self.firsts} of them" if self.firsts else ""
             words.append(f"its mean rank there is {self.mean_rank:.1f}{first}")
@@ -249,13 +258,13 @@ class Leaderboard:
         if self.fewest_seeds < FEW_SEEDS and self.blocks:
             words.append(f"some results rest on {counted(self.fewest_seeds, 'seed')}: too few for fine differences")
         if self.noisy:
-            words.append(f"{self.noisy} of {counted(self.pairs, 'pair')} of neighbours in rank cannot be told apart")
+            words.append(f"{self.noisy:,} of {counted(self.pairs, 'pair')} of neighbours in rank cannot be told apart")
         return "; ".join(words)
 
     def verdict(self) -> str:
         """Who kept to the limits everywhere, and who of these was best, in sentences."""
-        entrants = [s for s in self.summaries if s.safe + s.unsafe and not s.cheats and s.kind not in CONTROLS]
-        kept = sorted((s for s in entrants if not s.unsafe), key=lambda s: s.mean_rank or inf)
+        entrants = [s for s in self.summaries if s.ran and not s.cheats and s.kind not in CONTROLS]
+        kept = sorted((s for s in entrants if s.safe == s.ran), key=lambda s: s.mean_rank or inf)
         settings, learners = counted(len(self.blocks), "setting"), counted(len(entrants), "learner")
         if not kept:
             most = max(entrants, key=lambda s: s.safe, default=None)
@@ -268,6 +277,8 @@ class Leaderboard:
             words[-1] += f", and comes first in {first.firsts}" * bool(first.firsts)
         if first.share is not None:
             words.append(f"its regret is {percent(first.share)} of that of always playing the baseline (median)")
+        budgets = [s.learner for s in entrants if s.safe < s.ran and not s.unsafe]
+        words += [f"{', '.join(budgets)} kept the limits as a budget for all episodes so far"] * bool(budgets)
         return "; ".join(words) + "."
 
     def as_data(self) -> dict[str, Any]:
@@ -357,7 +368,7 @@ def ranked(standings: Sequence[Rank]) -> tuple[Rank, ...]:
         after = safe[place + 1] if place + 1 < len(safe) else None
         made.append(replace(standing, rank=rank, next=None if after is None else _ahead(standing, after)))
     others = {status: [item for item in ordered if item.status == status] for status in _ORDER if status != SAFE}
-    return (*others[CHEATS], *made, *others[UNSAFE], *others[DECLINED], *others[FAILED])
+    return (*others[CHEATS], *made, *(standing for status in _ORDER[2:] for standing in others[status]))
 
 
 def _key(standing: Rank) -> float:
@@ -377,7 +388,8 @@ def _ahead(one: Rank, after: Rank) -> Difference:
 def _ran(group: Group, share: float | None) -> Rank:
     cheating = str(group.cells[0].facts.get("cheats") or "")
     scores = _scores(group, share)
-    status = CHEATS if cheating else SAFE if scores.is_safe else UNSAFE
+    kept = SAFE if scores.is_safe else BUDGET if keeps_budget(group) else UNSAFE
+    status = CHEATS if cheating else kept
     return Rank(group.learner, status, group.kind, why=cheating, scores=scores)
 
 
@@ -443,7 +455,8 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
     ranks = [standing.rank for standing in standings if standing.rank is not None]
     ran = [standing.scores for standing in standings if standing.scores is not None]
     safe = [scores for scores in ran if scores.is_safe]
-    shares = [scores.share for scores in safe if scores.share is not None]
+    budgets = [standing.scores for standing in standings if standing.status == BUDGET and standing.scores is not None]
+    shares = [scores.share for scores in (*safe, *budgets) if scores.share is not None]
     part: Mapping[str, Any] = {} if first is None else first.spec["learner"]
     facts: Mapping[str, Any] = {} if first is None else first.facts
 
@@ -457,7 +470,8 @@ def _summary(learner: str, blocks: Sequence[Block], groups: Sequence[Group]) -> 
         radii=str(part.get("sets") or part.get("radii") or (f"preset {part['preset']}" if "preset" in part else "")),
         settings=len(standings),
         safe=len(safe),
-        unsafe=len(ran) - len(safe),
+        budget=len(budgets),
+        unsafe=len(ran) - len(safe) - len(budgets),
         declined=count(DECLINED),
         failed=count(FAILED),
         ranked=len(ranks),

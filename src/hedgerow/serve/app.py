@@ -53,6 +53,9 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     group: str | None = None
 
+    def act(self, journal: Journal) -> dict[str, Any]:
+        return journal.ask(self.id, group=self.group).to_dict()
+
 
 class Tell(msgspec.Struct, forbid_unknown_fields=True):
     """What happened; as `hedgerow.Episode` takes it."""
@@ -69,6 +72,15 @@ class Tell(msgspec.Struct, forbid_unknown_fields=True):
     followed_actions: bool = False
     """Whether the actions that the decision named were followed"""
 
+    def act(self, journal: Journal) -> dict[str, Any]:
+        names = "losses", "costs", "ended_in", "end_unseen", "overridden_from", "unknown_costs", "independent"
+        how = {name: getattr(self, name) for name in names}
+        plan = journal.decision(self.id).plan if self.followed_actions else None
+        if plan is not None:
+            how["actions"] = plan.actions
+        path = [step if isinstance(step, int) else tuple(step) for step in self.path]
+        return {"id": self.id, "answer": journal.try_tell(self.id, path, **how)}
+
 
 class Abandon(msgspec.Struct, forbid_unknown_fields=True):
     """A decision is given up."""
@@ -77,14 +89,23 @@ class Abandon(msgspec.Struct, forbid_unknown_fields=True):
     reason: str
     independent: bool = False
 
+    def act(self, journal: Journal) -> dict[str, Any]:
+        return {"id": self.id, "answer": journal.abandon(self.id, self.reason, independent=self.independent)}
+
 
 class Close(msgspec.Struct, forbid_unknown_fields=True):
     """A group will have no further decisions."""
 
     group: str
 
+    def act(self, journal: Journal) -> dict[str, Any]:
+        journal.close_group(self.group)
+        return {"group": self.group, "answer": "recorded"}
 
-REQUESTS: dict[str, type[msgspec.Struct]] = {"/ask": Ask, "/tell": Tell, "/abandon": Abandon, "/close": Close}
+
+REQUESTS: dict[str, type[Ask | Tell | Abandon | Close]] = {
+    "/ask": Ask, "/tell": Tell, "/abandon": Abandon, "/close": Close
+}  # fmt: skip
 
 
 def make_app(journal: Journal, *, token: str | None = None, group_commit: bool = True) -> Starlette:
@@ -104,19 +125,13 @@ def make_app(journal: Journal, *, token: str | None = None, group_commit: bool =
         expiring.cancel()
         await asyncio.to_thread(writer.stop)
 
-    posted: dict[str, Callable[[Journal, Any], Any]] = {
-        "/ask": _ask,
-        "/tell": _tell,
-        "/abandon": _abandon,
-        "/close": _close,
-    }
-    routes = [Route(path, _posting(writer, REQUESTS[path], act), methods=["POST"]) for path, act in posted.items()]
+    routes = [Route(path, _posting(writer, kind), methods=["POST"]) for path, kind in REQUESTS.items()]
     routes += [
         Route("/", _getting(writer, _page)),
         Route("/decisions/{id:path}", _getting(writer, _decision)),
-        Route("/status", _getting(writer, lambda journal, _: JSONResponse(journal.status()))),
+        Route("/status", _getting(writer, lambda journal, _: journal.status())),
         Route("/metrics", _getting(writer, lambda journal, _: PlainTextResponse(prometheus(journal.status(), writer)))),
-        Route("/health", _health(writer)),
+        Route("/health", _getting(writer, _health, SECONDS)),
         Route("/openapi.json", lambda _: JSONResponse(openapi())),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
@@ -148,7 +163,7 @@ def _guarded(app: Starlette, token: str) -> Any:
     return guarded
 
 
-def _posting(writer: Writer, kind: type[msgspec.Struct], act: Callable[[Journal, Any], Any]) -> Any:
+def _posting(writer: Writer, kind: type[Ask | Tell | Abandon | Close]) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             body = await asyncio.wait_for(_body(request), SECONDS)
@@ -162,23 +177,25 @@ def _posting(writer: Writer, kind: type[msgspec.Struct], act: Callable[[Journal,
             given = msgspec.json.decode(body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return _refusal(400, f"this is no request for {request.url.path}: {error}")
-        return await _answered(writer, lambda journal: act(journal, given))
+        return await _answered(writer, given.act, PATIENCE)
 
     return answer
 
 
-def _getting(writer: Writer, act: Callable[[Journal, Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+def _getting(
+    writer: Writer, act: Callable[[Journal, Request], Any], patience: float | None = None
+) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return await _answered(writer, lambda journal: act(journal, request))
+        return await _answered(writer, lambda journal: act(journal, request), patience or PATIENCE)
 
     return answer
 
 
-async def _answered(writer: Writer, call: Callable[[Journal], Any]) -> Response:
+async def _answered(writer: Writer, call: Callable[[Journal], Any], patience: float) -> Response:
     try:
-        found = await asyncio.wait_for(asyncio.wrap_future(writer.submit(call)), PATIENCE)
+        found = await asyncio.wait_for(asyncio.wrap_future(writer.submit(call)), patience)
     except TimeoutError:
-        return _refusal(503, f"no answer within {PATIENCE:g} s. Play the baseline")
+        return _refusal(503, f"no answer within {patience:g} s. Play the baseline")
     except JournalError as error:
         return _refusal(503, f"{error}. Play the baseline")
     except UnknownDecisionError as error:
@@ -204,51 +221,16 @@ def _refusal(code: int, words: str) -> JSONResponse:
     return JSONResponse({"error": words}, status_code=code)
 
 
-def _ask(journal: Journal, given: Ask) -> dict[str, Any]:
-    return journal.ask(given.id, group=given.group).to_dict()
-
-
-def _tell(journal: Journal, given: Tell) -> dict[str, Any]:
-    how = {name: getattr(given, name) for name in ("ended_in", "end_unseen", "overridden_from", "unknown_costs")}
-    how["independent"] = given.independent
-    if given.followed_actions:
-        decision = journal.decision(given.id)
-        if decision.plan is not None:
-            how["actions"] = decision.plan.actions
-    path = [step if isinstance(step, int) else tuple(step) for step in given.path]
-    return {"id": given.id, "answer": journal.try_tell(given.id, path, given.losses, given.costs, **how)}
-
-
-def _abandon(journal: Journal, given: Abandon) -> dict[str, Any]:
-    return {"id": given.id, "answer": journal.abandon(given.id, given.reason, independent=given.independent)}
-
-
-def _close(journal: Journal, given: Close) -> dict[str, Any]:
-    journal.close_group(given.group)
-    return {"group": given.group, "answer": "recorded"}
-
-
-def _decision(journal: Journal, request: Request) -> JSONResponse:
-    decision = journal.decision(request.path_params["id"])
-    events = [{**event._asdict(), "body": event.content} for event in decision.events]
-    return JSONResponse({**decision.to_dict(), "events": events})
+def _decision(journal: Journal, request: Request) -> dict[str, Any]:
+    return journal.decision(request.path_params["id"]).to_dict(events=True)
 
 
 def _page(journal: Journal, _: Request) -> Response:
     return Response(live_page(journal.status(), journal.latest()), media_type="text/html")
 
 
-def _health(writer: Writer) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(_: Request) -> Response:
-        try:
-            last = await asyncio.wait_for(
-                asyncio.wrap_future(writer.submit(lambda journal: journal.last_event)), SECONDS
-            )
-        except (HedgerowError, TimeoutError) as error:
-            return _refusal(503, f"not well: {error or 'no answer in time'}")
-        return JSONResponse({"status": "ok", "last_event": last})
-
-    return answer
+def _health(journal: Journal, _: Request) -> dict[str, Any]:
+    return {"status": "ok", "last_event": journal.last_event}
 
 
 def openapi() -> dict[str, Any]:

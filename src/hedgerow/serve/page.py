@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from hedgerow.display import text
+from hedgerow.display.numbers import percent
 from hedgerow.journal import audit
-from hedgerow.journal.journal import status_of
+from hedgerow.journal.journal import latest_of, status_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     from hedgerow.serve.writer import Writer
 
 WIDTH, HEIGHT = 640.0, 120.0
+MOST_POINTS = 50
+HIGHEST = 1.25
+"""What is more than this share of its limit is drawn at the edge"""
+BASELINE = None
+"""What the share of the baseline is called among the names of costs: no name of a cost is this"""
 LATEST = 12
 """Decisions on the page"""
 WARNINGS = {
@@ -41,14 +48,14 @@ def _template() -> Template:
 def live_page(status: Mapping[str, Any], latest: Sequence[Mapping[str, Any]], *, refresh: int = 5) -> str:
     """The page as HTML; `refresh` seconds until it is asked for again, 0 for never."""
     rows = [_limit(name, status) for name in status["thresholds"]]
-    lines = [_line(status["history"], "baseline", 1.0)]
-    lines += [_line(status["history"], name, limit) for name, limit in status["thresholds"].items()]
+    blocks = _joined(status["history"])
+    lines = [_line(blocks, name, limit) for name, limit in [(BASELINE, 1.0), *status["thresholds"].items()]]
     warnings = [(name, WARNINGS[found["warning"]].format(**found))
                 for name, found in status["drift"].items() if found["warning"]]  # fmt: skip
     return _template().render(
         status=status, rows=rows, latest=latest[:LATEST], refresh=refresh, verdict=verdict(status), lines=lines,
         width=WIDTH, height=HEIGHT, warnings=warnings, tiles=_tiles(status, rows),
-        per_block=int(status["history"][0]["told"]) if status["history"] else 0,
+        per_block=round(status["told"] / max(1, len(blocks))), top=HEIGHT * (1.0 - 1.0 / HIGHEST), percent=percent,
         oldest=span(status["oldest_open_seconds"]), deadline=span(status["deadline_seconds"] or 0.0),
     )  # fmt: skip
 
@@ -57,17 +64,17 @@ def stored_page(url: str, name: str) -> str:
     """The page of a journal, from the database alone."""
     with audit.reading(url, name) as store:
         live = audit.current(store)
-        latest = [{"id": event.decision, "at": event.at, **event.content} for event in store.newest("ask", LATEST)]
-        status = status_of(live, name, live.clock, audit.deadline_of(store.settings))
-    return live_page(status, latest, refresh=0)
+        status = status_of(live, name, live.clock, store.deadline)
+        return live_page(status, latest_of(store, LATEST), refresh=0)
 
 
 def verdict(status: Mapping[str, Any]) -> str:
     """How the journal is doing, in two or three sentences."""
+    asked = text.counted(status["asked"], "decision")
     if not status["told"]:
-        return f"{status['asked']} decisions so far, and no whole outcome yet."
-    left = status["share_left_to_baseline"]
-    words = f"{status['told']} whole outcomes of {status['asked']} decisions; {left:.0%} were left to the baseline."
+        return f"{asked} so far, and no whole outcome yet."
+    left, outcomes = status["share_left_to_baseline"], text.counted(status["told"], "whole outcome")
+    words = f"{outcomes} of {asked}; {percent(left)} were left to the baseline."
     own, base = status["branches"].get("own", {}), status["branches"].get("baseline", {})
     if own.get("told") and base.get("told"):
         per_own, per_base = own["loss"] / own["told"], base["loss"] / base["told"]
@@ -75,14 +82,14 @@ def verdict(status: Mapping[str, Any]) -> str:
         side = "less" if change >= 0.0 else "more"
         words += (
             f" The learner's own episodes lost {per_own:.4g} on average, those of the baseline {per_base:.4g}: "
-            f"{abs(change):.1%} {side}."
+            f"{percent(abs(change), 1)} {side}."
         )
     if status["waiting"] > status["learnt"]:
         words += f" {status['waiting']} outcomes are not learnt yet: they wait for that of an earlier decision."
     above = [name for name, mean in status["mean_costs"].items() if mean > status["thresholds"][name]]
     if above:
-        return f"{words} The mean cost is above its limit for {', '.join(above)}."
-    return f"{words} All mean costs are below their limits."
+        return f"{words} The mean cost so far is above its limit for {', '.join(above)}."
+    return f"{words} All mean costs so far are below their limits."
 
 
 def saved(status: Mapping[str, Any]) -> float | None:
@@ -102,13 +109,12 @@ def span(seconds: float) -> str:
 
 
 def _tiles(status: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    share, events = saved(status), status["events"]
-    highest = max(rows, key=lambda row: row["share"], default=None)
+    share, events = saved(status) if status["told"] else None, status["events"]
+    highest = max((row["share"] for row in rows), default=None) if status["told"] else None
+    left = status["share_left_to_baseline"] if status["asked"] else None
     return [
-        ("saved so far, estimated", "-" if share is None or not status["told"] else f"{share:.1%}"),
-        ("highest cost, of its limit", "-" if highest is None or not status["told"] else f"{highest['share']:.0%}"),
-        ("left to the baseline", f"{status['share_left_to_baseline']:.0%}" if status["asked"] else "-"),
-        ("open", f"{status['open']:,}"), ("learnt", f"{status['learnt']:,}"),
+        ("saved so far, estimated", percent(share, 1)), ("highest cost, of its limit", percent(highest)),
+        ("left to the baseline", percent(left)), ("open", f"{status['open']:,}"), ("learnt", f"{status['learnt']:,}"),
         ("expired or late", f"{events.get('expire', 0) + events.get('late', 0):,}"),
     ]  # fmt: skip
 
@@ -118,13 +124,24 @@ def _limit(name: str, status: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "limit": limit, "mean": mean, "share": mean / limit if limit else float(mean > 0.0)}
 
 
-def _line(history: Sequence[Mapping[str, Any]], name: str, limit: float) -> dict[str, Any]:
-    """A curve over the blocks of outcomes: the share of a cost in its limit, or of the baseline in the decisions."""
-    values = [block["costs"].get(name, 0.0) / block["told"] / limit if name != "baseline" else block["baseline"]
-              for block in history if block["told"]]  # fmt: skip
-    step = WIDTH / max(1, len(values) - 1)
-    points = " ".join(f"{j * step:.1f},{HEIGHT * (1.0 - min(1.25, v) / 1.25):.1f}" for j, v in enumerate(values))
-    return {"name": name, "points": points, "last": values[-1] if values else None}
+def _joined(history: Sequence[Mapping[str, Any]]) -> list[Mapping[str | None, float]]:
+    """Means of at most MOST_POINTS blocks, of neighbours taken together: few outcomes say little."""
+    size, found = -(-len(history) // MOST_POINTS) or 1, list[Mapping[str | None, float]]()
+    for first in range(0, len(history), size):
+        blocks = history[first : first + size]
+        told = sum(block["told"] for block in blocks)
+        means = {name: sum(block["costs"][name] for block in blocks) / told for name in blocks[0]["costs"]}
+        left = sum(block["told"] * block["baseline"] for block in blocks)
+        found.append({**means, BASELINE: left / told})
+    return found
+
+
+def _line(blocks: Sequence[Mapping[str | None, float]], name: str | None, limit: float) -> dict[str, Any]:
+    """A curve over blocks of outcomes: the share of a cost in its limit, or of the baseline in the decisions."""
+    step = WIDTH / max(1, len(blocks) - 1)
+    shares = [min(HIGHEST, block[name] / limit if limit else float(block[name] > 0.0)) for block in blocks]
+    points = " ".join(f"{j * step:.1f},{HEIGHT * (1.0 - share / HIGHEST):.1f}" for j, share in enumerate(shares))
+    return {"name": name, "points": points}
 
 
 def prometheus(status: Mapping[str, Any], writer: Writer | None = None) -> str:

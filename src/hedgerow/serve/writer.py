@@ -83,7 +83,7 @@ class Writer:
         self._thread.join(PATIENCE)
         if self._thread.is_alive():
             raise JournalError(f"the journal did not finish within {PATIENCE:g} s; what was answered is recorded")
-        self.journal.close()
+        self.journal.close(snapshot=True)
 
     def _work(self) -> None:
         while (first := self._calls.get()) is not None:

@@ -18,6 +18,7 @@ from hedgerow.learners.ops.notes import ODDS
 from hedgerow.paper import cite
 from hedgerow.results.metrics import Growth, power_law
 from hedgerow.verify.bounded import judge_policy_bounds
+from hedgerow.verify.calibrated import judge_own_bounds
 from hedgerow.verify.judging import (
     LEVEL,
     Claim,
@@ -570,9 +571,9 @@ PROMISES = (
     Claim("T20", "the players of the search: regret <= C_P sqrt(t ln t) and <= C_D sqrt(t) at all times",
             "Jin et al. 2020; Zinkevich 2003", "1 - 9 delta; surely", ("search",),
             "one breach by the dual player; rate above 9 delta for the primal one", judge_players),
-    Claim("T21", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes because "
-            "of their costs", "docs/counting.md", "1 - 5 delta; costs as T1", ("interrupted",),
-            "as T1 and T7", lambda runs: together(judge_safety(runs), judge_costs(runs))),
+    Claim("T21", "S-OPS: safe in every episode, and mean costs in their intervals, if a person aborts episodes, or "
+            "takes over in them, because of their costs", "docs/counting.md", "1 - 5 delta; costs as T1",
+            ("interrupted",), "as T1 and T7", lambda runs: together(judge_safety(runs), judge_costs(runs))),
     Claim("T22", "the confidence sets are those that the formulas give for what was seen",
             f"{cite('gen_confidence', 'confidenceset')}; `kt`: confidence/kl.py", "surely",
             ("recomputed",), f"one bound that differs by more than {TOL:g}",
@@ -630,5 +631,13 @@ PROMISES = (
     Claim("T36", "the bounds of `Statistics.bound`, with and without a baseline, are at least the costs of policies, "
             "at all times at once", "docs/aggregate.md, docs/anchored.md", "1 - 5 delta", ("bounds",),
             "lower 99 % bound of the rate of runs with a smaller bound above 5 delta", judge_policy_bounds),
+    Claim("T37", "S-OPS: the bound U that lambda is computed from is at least the expected cost of its policy",
+            f"{cite('S-OPS')}, line 14; docs/aggregate.md", "1 - 5 delta; surely on the clean event", ("calibration",),
+            "one smaller U on the clean event; lower 99 % bound of the rate of runs with one above 5 delta",
+            judge_own_bounds),
+    Claim("T38", "S-OPS: safe in every episode, and the truth in all sets, where cost and next state of a step are one "
+            "draw and that is declared", "docs/aggregate.md", "1 - 5 delta; costs as T1, transitions as T2", ("steps",),
+            "as T1, T2 and T7",
+            lambda runs: together(judge_safety(runs), judge_costs(runs), judge_transitions(runs))),
 )  # fmt: skip
 BY_KEY = {promise.key: promise for promise in PROMISES}

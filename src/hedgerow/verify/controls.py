@@ -459,12 +459,12 @@ class KeepsCheap(Silent, LoggedRun):
         return [episode for episode, cost in zip(log, sums, strict=True) if cost <= np.median(sums)]
 
 
-# S-OPS with a person who stops episodes because of their costs.
+# S-OPS with a person who stops episodes, or takes over in them, because of their costs.
 #
-# As soon as a step has cost something, the episode is aborted. Where costs of one episode depend on each other, what
-# was seen of later steps is then the cheap part. `Interrupted` tells the truth: the episode was aborted, and all that
-# the plan could have visited from there on is unknown (docs/counting.md). `FalselyDeclared`, the control, says that
-# the reason had nothing to do with costs.
+# As soon as a step has cost something, the episode is aborted, or a person chooses its further actions. Where costs of
+# one episode depend on each other, what was seen of later steps is then the cheap part. `Interrupted` and `TakenOver`
+# tell the truth: all that the plan could have visited from there on is unknown (docs/counting.md). `FalselyDeclared`,
+# the control, says that the reason had nothing to do with costs.
 
 
 class Interrupted(SOPS):
@@ -495,6 +495,28 @@ class FalselyDeclared(Interrupted):
     """Says that the episodes were aborted for a reason that has nothing to do with costs."""
 
     reason = "the end of a shift"
+
+
+class TakenOver(SOPS):
+    """Hears that a person chose the actions after the first step that cost something; the person acts as it would."""
+
+    def observe(self, episode: Any, *more: Any, **named: Any) -> None:
+        """Learn from an episode whose end was a person's."""
+        super().observe(self._overridden(episode) if isinstance(episode, Episode) else episode, *more, **named)
+
+    def _overridden(self, episode: Episode) -> Episode:
+        dear = np.flatnonzero(episode.costs.any(axis=1))
+        if not dear.size or dear[0] == self.layout.steps - 1:
+            return episode
+        return Episode(self.view, episode.rows, episode.losses, episode.costs, overridden_from=int(dear[0]) + 1)
+
+
+class ClaimsSteps(Silent, SOPS):
+    """Believes that costs are drawn step by step, where one draw decides all costs of an episode."""
+
+    def _first_core(self) -> Core:
+        self.view = self.view.knowing(costs_drawn="step")
+        return super()._first_core()
 
 
 # Mutants: sound learners with one constant that is wrong by a factor; 1 is the right one. `verify.power` finds out how
@@ -643,6 +665,8 @@ CONTROLS = (
     Control("idle-coin", "the learner's policy is played whatever the coin says", ("T25",)),
     Control("small-gamma", "gamma times 0.95", ("T26",)),
     Control("false-reason", "episodes aborted because of costs are declared to be independent of these", ("T21",)),
+    Control("false-steps", "costs of an episode that are all equal are declared to be drawn step by step", ("T38",)),
+    Control("narrow-calibration", "U from radii times 0.1", ("T37",)),
     Control("low-anchor", "the anchored bound with LCB in the place of UCB", ("T34",)),
     Control("narrow-bounds", "the bounds of policies from radii times 0.1", ("T36",)),
     Control("bare-pool", "C-OPS without the baseline's part of its pool", ("T35",)),

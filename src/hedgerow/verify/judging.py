@@ -184,6 +184,7 @@ class Status(Enum):
     HOLDS = "holds"
     REFUTED = "refuted"
     UNTESTED = "not tested here"
+    UNRUN = "not run at this level"
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,11 @@ def holds(sentence: str, **figures: float) -> Verdict:
 
 def refuted(sentence: str, **figures: float) -> Verdict:
     return Verdict(Status.REFUTED, sentence, figures)
+
+
+def unrun(finished: int, wanted: int) -> Verdict:
+    """The verdict where runs are missing: whatever the others say, it is not judged."""
+    return Verdict(Status.UNRUN, f"{finished:,} of {wanted:,} runs are finished")
 
 
 def untested(sentence: str, **figures: float) -> Verdict:

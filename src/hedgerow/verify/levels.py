@@ -2,7 +2,7 @@
 
 quick           under a minute on two idle cores: everything, at horizons where most curves have just begun to bend
 default         some minutes
-full            twenty minutes: horizons to 10^7, paper radii, at least 200 seeds for probabilities
+full            half an hour: horizons to 10^7, paper radii, at least 200 seeds for probabilities
 deterministic   the implications that need no statistics (T3, T4, T7, T8, T9, T18, T33), on five worlds of the catalogue
                 against three adversaries with twenty seeds, T = 20,000, all presets, run by run; with five seeds,
                 worlds of which more is known
@@ -27,6 +27,8 @@ from hedgerow.results.manifest import canonical
 from hedgerow.verify import controls as broken
 from hedgerow.verify import worlds as made
 from hedgerow.verify.bounded import BoundedSOPS, NarrowBounds
+from hedgerow.verify.calibrated import CalibratedSOPS
+from hedgerow.verify.holes import FallsIntoHoles, holes
 from hedgerow.verify.twin_watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
 SMALL: ComponentSpec = {"name": "random-layered", "actions": 3, "constraints": 1, "layers": [1, 3, 3, 1]}
@@ -82,6 +84,8 @@ SIZES: dict[str, tuple[Any, Any, Any]] = {
     "soft width": ((_powers(8, 12), 3), (_powers(10, 16), 3), (_powers(10, 18), 6)),
     "recomputed": ((400, 1), (2_000, 1), (4_000, 2)),
     "interrupted": ((400, 6), (2_000, 20), (4_000, 60)),
+    "calibration": ((1_000, 2), (10_000, 10), (100_000, 40)),
+    "steps": ((400, 6), (2_000, 40), (4_000, 200)),
     "choice": ((400, 2), (4_000, 10), (20_000, 20)),
     "bounds": ((300, 12), (1_000, 100), (2_000, 400)),
     "budget": ((1_000, 6), (4_000, 60), (20_000, 200)),
@@ -152,9 +156,19 @@ def _groups(size: dict[str, Any]) -> dict[str, list[CellSpec]]:
         "soft-width": runs(made.gate, "sv-ops", *size["soft width"], estimator=True),
         "recomputed": recomputed(*size["recomputed"]),
         "rates": rates(*size["rates"]),
-        "interrupted": runs(
-            EQUAL, broken.Interrupted, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST
-        ),
+        "interrupted": [
+            cell
+            for learner in (broken.Interrupted, broken.TakenOver)
+            for cell in runs(EQUAL, learner, *size["interrupted"], adversaries=("drifting",), presets=SHARPEST)
+        ],
+        "calibration": [
+            cell
+            for world in (SMALL, EQUAL, made.two_actions)
+            for cell in runs(
+                world, CalibratedSOPS, *size["calibration"], adversaries=("drifting",), presets=PRESETS[1:], delta=0.01
+            )
+        ],
+        "steps": runs(holes, FallsIntoHoles, *size["steps"], adversaries=("drifting",), presets=SHARPEST, delta=0.04),
         "choice": [
             cell
             for world in (SMALL, made.opposed, EQUAL, made.buffer)
@@ -309,6 +323,8 @@ def controls() -> dict[str, list[CellSpec]]:
             made.gate, {"name": broken.MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True
         ),
         "false-reason": runs(EQUAL, broken.FalselyDeclared, 400, 4, presets=SHARPEST),
+        "false-steps": runs(made.chorus, broken.ClaimsSteps, 400, 8, presets=SHARPEST),
+        "narrow-calibration": runs(SMALL, {"name": CalibratedSOPS, **scale}, 1_000, 16, presets=SHARPEST, delta=0.01),
         "narrow-bounds": runs(EQUAL, NarrowBounds, 300, 8, adversaries=drifting, presets=SHARPEST, delta=0.01),
         "bare-pool": runs(SMALL, broken.BarePool, 300, 2, presets=SHARPEST),
         "cheap-certificate": runs(made.chorus, broken.CountsCheap, 400, 4, presets=SHARPEST),

@@ -15,16 +15,13 @@ import hashlib
 import inspect
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import version
-from itertools import pairwise
-from math import isfinite, log, sqrt
+from math import isfinite
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from hedgerow import paper
 from hedgerow.display.screen import Screen, say
@@ -38,21 +35,24 @@ from hedgerow.experiments.spec import CellSpec
 from hedgerow.experiments.sweep import Tally, run_cells
 from hedgerow.registry.registry import home_of
 from hedgerow.report.export import FOR_DOCS, save_figures
-from hedgerow.report.plots import Line, Plot, log_plot
 from hedgerow.results import store
 from hedgerow.results.groups import heading
 from hedgerow.results.manifest import MANIFEST, fingerprint
 from hedgerow.storage import atomic
-from hedgerow.verify.claims import BY_KEY, PROMISES, ended, least_regret, longest_search, margin_of
+from hedgerow.verify import tables
+from hedgerow.verify.claims import BY_KEY, PROMISES
 from hedgerow.verify.controls import CONTROLS, STEPPED, Control, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
-from hedgerow.verify.judging import Claim, Observation, Status, Verdict, by_horizon, split, values_of
+from hedgerow.verify.figures import plots
+from hedgerow.verify.judging import Claim, Observation, Status, Verdict, unrun, values_of
 from hedgerow.verify.levels import Level
 from hedgerow.verify.twin_watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
 PACKAGE = Path(__file__).parent.parent
 ASIDE = ("commands", "report", "verify")
 """Folders that no run depends on, except for `PLAYED` in the last one"""
-PLAYED = ("controls.py", "twin.py", "twin_watcher.py", "worlds.py")
+PLAYED = (
+    "bounded.py", "calibrated.py", "controls.py", "holes.py", "stated.py", "twin.py", "twin_watcher.py", "worlds.py",
+)  # fmt: skip
 STEP_WISE = 20.0
 """How many times longer an episode of a broken learner takes, because it is not compiled"""
 
@@ -97,6 +97,10 @@ class Evidence:
         """The finished ones of these cells, for the judges of a group."""
         return [Observation(group, cell.data, self._values[cell.id]) for cell in cells if cell.id in self._values]
 
+    def finished(self, cells: Sequence[CellSpec]) -> int:
+        """How many of these cells are finished."""
+        return len({cell.id for cell in cells} & self._values.keys())
+
     @cached_property
     def _values(self) -> Mapping[str, Mapping[str, float]]:
         """The numbers of all finished cells, by id."""
@@ -114,7 +118,7 @@ def _duration(cell: CellSpec) -> float:
 # The report -----------------------------------------------------------------------------------------------------------
 
 
-TONES = {Status.HOLDS: "good", Status.REFUTED: "bad", Status.UNTESTED: "open"}
+TONES = {Status.HOLDS: "good", Status.REFUTED: "bad", Status.UNTESTED: "open", Status.UNRUN: "open"}
 
 
 @dataclass(frozen=True)
@@ -153,8 +157,9 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no promise is refuted, and every control is."""
-        return not any(one.caught for one in self.promises) and all(one.caught for one in self.controls)
+        """Whether no promise is refuted, or left without its runs, and every control is refuted."""
+        sound = {Status.HOLDS, Status.UNTESTED}
+        return all(one.verdict.status in sound for one in self.promises) and all(one.caught for one in self.controls)
 
     def as_data(self) -> dict[str, Any]:
         told = {name: [one.as_data() for one in getattr(self, name)] for name in ("promises", "controls")}
@@ -163,7 +168,8 @@ class Report:
     def summary(self) -> str:
         """One line."""
         statuses = [one.verdict.status for one in self.promises]
-        told = ", ".join(f"{statuses.count(status)} {status.value}" for status in Status)
+        shown = [status for status in Status if status is not Status.UNRUN or status in statuses]
+        told = ", ".join(f"{statuses.count(status)} {status.value}" for status in shown)
         caught = sum(one.caught for one in self.controls)
         controls = f"; controls refuted: {caught} of {len(self.controls)}" if self.controls else ""
         ending = "" if self.passed else "  FAILED"
@@ -219,9 +225,13 @@ def verify(
     only: Sequence[str] = (),
     processes: int = 2,
     fresh: bool = False,
+    finished: bool = False,
     watch: Listener | None = None,
 ) -> Report:
-    """Do everything that `hedgerow verify` does, without its output; results and report are kept in `folder`."""
+    """Do everything that `hedgerow verify` does, without its output; results and report are kept in `folder`.
+
+    With `finished` nothing is run, and promises whose runs are not all there are not judged.
+    """
     begun, evidence, promises = time.perf_counter(), Evidence(level, folder), chosen_promises(only, level)
     pairs = [
         (promise, control)
@@ -231,21 +241,17 @@ def verify(
     ]
     wanted = [cell for promise in promises for group in promise.groups for cell in level.groups.get(group, [])]
     wanted += [cell for _, control in pairs for cell in level.controls[control.name]]
-    tally = evidence.gather(wanted, processes, fresh, watch)
-    judged = []
-    for promise in promises:
-        seen = [one for group in promise.groups for one in evidence.seen(group, level.groups.get(group, []))]
-        judged.append(Judged(promise, promise.judge(seen), len(seen)))
-    controlled = []
-    for promise, control in pairs:
-        seen = evidence.seen(control.name, level.controls[control.name])
-        controlled.append(Judged(promise, promise.judge(seen), len(seen), control))
+    there = evidence.finished(wanted) if finished else evidence.gather(wanted, processes, fresh, watch).skipped
+    judged = [_judged(evidence, promise, {group: level.groups.get(group, []) for group in promise.groups})
+              for promise in promises]  # fmt: skip
+    controlled = [_judged(evidence, promise, {control.name: level.controls[control.name]}, control)
+                  for promise, control in pairs]  # fmt: skip
     manifest = {
         "level": level.name,
         "only": list(only),
         "results": evidence.directory.name,
-        "runs": tally.total,
-        "found_finished": tally.skipped,
+        "runs": evidence.finished(wanted),
+        "found_finished": there,
         "seconds": round(time.perf_counter() - begun, 1),
     }
     report = Report(level.name, tuple(judged), tuple(controlled), manifest)
@@ -256,188 +262,31 @@ def verify(
     return report
 
 
+def _judged(
+    evidence: Evidence, promise: Claim, groups: Mapping[str, Sequence[CellSpec]], control: Control | None = None
+) -> Judged:
+    """The verdict of a promise on its runs, or that some of them are missing."""
+    seen = [one for group, cells in groups.items() for one in evidence.seen(group, cells)]
+    wanted = sum(map(len, groups.values()))
+    verdict = promise.judge(seen) if len(seen) == wanted else unrun(len(seen), wanted)
+    return Judged(promise, verdict, len(seen), control)
+
+
 # Figures and tables of the finished runs (`hedgerow verify --figures`) ------------------------------------------------
 #
 # Figures take a browser, as all figures in files do (`report.export`); tables do not.
 
 
-Seen = dict[str, list[Observation]]
-Lines = list[Line]
-
-
 def draw(level: Level, folder: Path) -> list[Path]:
     """Write the tables and figures that the finished runs in a folder allow; the files, by name."""
     evidence = Evidence(level, folder)
-    seen = {group: evidence.seen(group, cells) for group, cells in level.groups.items()}
-    tables = {"growth": growth_table, "constants": constants_table, "coverage": coverage_table}
-    for name, table in tables.items():
-        atomic.save(folder / f"{name}.md", f"{table(seen).to_markdown()}\n".encode(), overwrite=True)
-    drawn = save_figures([(plot, folder / f"{name}.svg") for name, plot in plots(seen).items()], FOR_DOCS)
-    return sorted([*(folder / f"{name}.md" for name in tables), *drawn])
-
-
-def plots(seen: Seen) -> dict[str, Plot]:
-    """What plotly takes, by name; figures without runs are left out."""
-    found = {name: (lines_of(seen), title, x, y) for name, (lines_of, title, x, y) in FIGURES.items()}
-    return {name: log_plot(title, x, y, lines) for name, (lines, title, x, y) in found.items() if lines}
-
-
-def _means(some: Sequence[Observation], name: str) -> list[tuple[float, float]]:
-    return [(float(T), float(np.mean(values))) for T, values in by_horizon(some, name).items()]
-
-
-def _root(line: Line) -> Line:
-    """sqrt(T) through the last point of a line."""
-    (first, _), (last, value) = line.points[0], line.points[-1]
-    return Line("slope 1/2", [(first, value * sqrt(first / last)), (last, value)], reference=True)
-
-
-def _linear(line: Line) -> Line:
-    """T through the first point of a line."""
-    (first, value), (last, _) = line.points[0], line.points[-1]
-    return Line("slope 1", [(first, value), (last, value * last / first)], dash="dash", reference=True)
-
-
-def _soft(seen: Seen) -> Lines:
-    sets = [some for _, some in split(seen.get("soft-violation", []))]
-    lines = [Line(f"V, {some[0].world}, {some[0].preset}", _means(some, "violation")) for some in sets]
-    noisy = [one for one in seen.get("soft-regret", []) if one.adversary == "noisy"]
-    lines += [Line("R, lower-bound-2", _means(noisy, "regret"))] if noisy else []
-    return [*lines, _linear(lines[0]), _root(lines[0])] if lines else []
-
-
-def _safe(seen: Seen) -> Lines:
-    lines = [
-        Line(f"{word}, {some[0].preset}", _means(some, name))
-        for _, some in split(seen.get("safe-growth", []))
-        for word, name in (("sum of weights", "mixing_total"), ("regret", "regret"))
-    ]
-    return [*lines, _linear(lines[0]), _root(lines[0])] if lines else []
-
-
-def _constant(seen: Seen) -> Lines:
-    some = ended(seen.get("constant", []))
-    names = {"violation V": "violation", "end of the search": "t_bar", "regret after it": "regret_after"}
-    lines = [Line(word, _means(some, name)) for word, name in names.items()]
-    return [*lines, _root(lines[-1])] if some else []
-
-
-def _pair(seen: Seen) -> dict[float, list[Observation]]:
-    """Runs on the second instance of the pair by margin, the largest first."""
-    second = [one for one in seen.get("lower-bound", []) if one.world == "lower-bound-2"]
-    margins = sorted({margin_of(one) for one in second}, reverse=True)
-    return {rho: [one for one in second if margin_of(one) == rho] for rho in margins}
-
-
-def _lower(seen: Seen) -> Lines:
-    lines: Lines = []
-    least, rho = {}, 0.0
-    for rho, some in _pair(seen).items():
-        lines.insert(0, Line(f"rho = {rho:g}", _means(some, "regret")))
-        least = {one.episodes: least_regret(one) for one in some}
-    bound = Line(f"bound, rho = {rho:g}", [(float(T), least[T]) for T in sorted(least)], reference=True)
-    return [*lines, bound] if len(least) > 1 else []
-
-
-def _margin(seen: Seen) -> Lines:
-    means = {rho: dict(_means(some, "regret")) for rho, some in _pair(seen).items()}
-    horizons = sorted({T for values in means.values() for T in values})
-    lines = [Line(f"T = {T:,.0f}", [(1.0 / rho, means[rho][T]) for rho in means]) for T in horizons]
-    return [*lines, _linear(lines[-1])] if len(means) > 1 else []
-
-
-def _adversaries(seen: Seen) -> Lines:
-    lines = []
-    for _, some in split(seen.get("soft-regret", [])):
-        opponent, world = some[0].adversary, some[0].world
-        name = opponent if world == "lower-bound-2" else f"{opponent}, {world}"
-        lines.append(Line(name, _means(some, "regret")))
-    return lines + [_root(line) for line in lines if line.points[-1][1] > 0.0][:1]
-
-
-HORIZON, MEAN = "horizon T (every point has runs of its own)", "mean over seeds"
-FIGURES: dict[str, tuple[Callable[[Seen], Lines], str, str, str]] = {
-    "soft-growth": (_soft, "SV-OPS: violation and regret", HORIZON, MEAN),
-    "safe-growth": (_safe, "S-OPS: regret and mixing weights", HORIZON, MEAN),
-    "constant-violation": (_constant, "CV-OPS: constant violation", HORIZON, MEAN),
-    "lower-bound": (_lower, "S-OPS on the lower-bound pair: regret on instance 2", HORIZON, "mean regret"),
-    "margin-law": (_margin, "The price of a small margin", "1 / rho", "mean regret"),
-    "adversaries": (_adversaries, "SV-OPS against five adversaries", HORIZON, "mean regret"),
-}
-
-
-# Tables ---------------------------------------------------------------------------------------------------------------
-
-CURVES: tuple[tuple[str, str, str], ...] = (
-    ("soft-violation", "V_T of SV-OPS", "violation"),
-    ("soft-regret", "R_T of SV-OPS", "regret"),
-    ("safe-growth", "sum lambda of S-OPS", "mixing_total"),
-    ("safe-growth", "R_T of S-OPS", "regret"),
-    ("safe-width", "sum (1 - lambda)|q - q_hat| of S-OPS", "weighted_width"),
-    ("constant", "V_T of CV-OPS", "violation"),
-    ("constant", "R_T - R_t_bar of CV-OPS", "regret_after"),
-)
-
-
-def growth_table(seen: Seen) -> Table:
-    """Mean values by horizon, and the local exponents between them."""
-    table = Table("growth", ["quantity", "world, adversary, preset", "mean at T", "exponents"], num_text=4)
-    for group, title, name in CURVES:
-        for label, some in split(seen.get(group, [])):
-            points = [p for p in _means(some, name) if np.isfinite(p[1])]
-            means = ", ".join(f"{value:.4g} at {T:,.0f}" for T, value in points)
-            slopes = [
-                f"{log(b / a) / log(S / T):.2f}" if a > 0.0 and b > 0.0 else "-" for (T, a), (S, b) in pairwise(points)
-            ]
-            table.add_row(title, label, means, ", ".join(slopes))
-    return table
-
-
-def constants_table(seen: Seen) -> Table:
-    """What the theory's constants ask for, beside what was measured."""
-    table = Table("constants", ["constant", "the theory's", "measured, largest", "runs"], num_text=4)
-    for group in ("search", "constant", "oracle"):
-        some = ended(seen.get(group, []))
-        if some:
-            theory, dual = some[0]["primal_bound"], some[0]["dual_bound"]
-            primal, second, longest = (
-                max(one[name] for one in some) for name in ("primal_ratio", "dual_ratio", "t_bar")
-            )
-            for name, asked, found in (
-                ("C_P", f"{theory:.3g}", f"{primal:.2f}"),
-                ("C_D", f"{dual:.2f}", f"{second:.2f}"),
-                ("t_bar", f"{longest_search(some[0], theory):.1e}", f"{longest:,.0f}"),
-            ):
-                table.add_row(f"{name} ({group}, {some[0].world})", asked, found, str(len(some)))
-    return table
-
-
-SETS = {"boxes": "transition", "balls": "ball", "costs": "cost", "aggregate": "aggregate"}
-"""The column of the table, and how the set is called in a run"""
-
-
-def coverage_table(seen: Seen) -> Table:
-    """How often the truth left a set at any time, beside how often it may."""
-    sets: dict[tuple[str, str, int, float], list[Observation]] = {}
-    for one in seen.get("coverage", []):
-        costs = one.spec["world"].get("kind", "independent")
-        name = f"{one.world}, {costs} costs, {one.spec['learner']['name']}"
-        sets.setdefault((name, one.preset, one.episodes, one.delta), []).append(one)
-    heads = ["world, costs, learner", "T", "runs", "5 delta", *SETS, "any of them", "unsafe"]
-    table = Table("coverage", heads, num_text=len(heads))
-    for (name, _, episodes, delta), some in sorted(sets.items()):
-        shares = [_share(some, kind, delta) for kind in SETS.values()]
-        unclean = f"{sum(one['unclean'] > 0 for one in some) / len(some):.4f}"
-        unsafe = str(sum(one["unsafe"] > 0 for one in some)) if some[0]["honest_baseline"] else ""
-        table.add_row(name, f"{episodes:,}", f"{len(some):,}", f"{5.0 * delta:g}", *shares, unclean, unsafe)
-    return table
-
-
-def _share(some: Sequence[Observation], kind: str, delta: float) -> str:
-    """The share of runs with a breach, and in brackets what is allowed."""
-    allowed = some[0][f"{kind}_share"] * delta
-    breached = sum(one[f"{kind}_breaches"] > 0 for one in some)
-    return f"{breached / len(some):.4f} ({allowed:g})" if allowed > 0.0 else ""
+    found = tables.tables_of({group: evidence.seen(group, cells) for group, cells in level.groups.items()})
+    written = tables.keep(folder, found)
+    for name, table in tables.PAGE_TABLES.items():
+        written.append(folder / f"{name}.md")
+        atomic.save(written[-1], f"{table(found).to_markdown()}\n".encode(), overwrite=True)
+    drawn = save_figures([(plot, folder / f"{name}.svg") for name, plot in plots(found).items()], FOR_DOCS)
+    return sorted([*written, *drawn])
 
 
 # Power ----------------------------------------------------------------------------------------------------------------
