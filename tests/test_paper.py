@@ -51,7 +51,7 @@ def test_verify_names_a_statement_of_the_table_with_every_promise() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_docs_cite_by_number_and_label(page: Path) -> None:
-    text = FOREIGN.sub("", page.read_text())
+    text = FOREIGN.sub("", page.read_text()).replace(r"\_", "_")  # in a table that is written
     for place, label in CITED.findall(text):
         assert paper.NUMBERS[label] == place
     without = CITED.sub("", text)

@@ -132,16 +132,17 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "field-all": _learners(learners, details=True),
         "field-best": _first_and_second(entries("best", folder)),
         "field-regret": _by_setting(entries("regret", folder)),
-        "field-shares": _shares(entries("regret", folder), entries("regret", folder / LONG.name)),
+        "field-shares": _shares(entries("regret", folder), entries("regret", LONG)),
     }
 
 
 def _by_setting(found: Entries) -> str:
     """The regret of some learners in every setting, with intervals."""
-    table = Table("", ["setting", *COMPARED])
+    compared = [name for name in COMPARED if any(entry["learner"] == name for entry in found)]
+    table = Table("", ["setting", *compared])
     by_name = {(entry["world"], entry["adversary"], entry["learner"]): entry for entry in found}
     for world, adversary in dict.fromkeys((entry["world"], entry["adversary"]) for entry in found):
-        table.add_row(f"{world}, {adversary}", *(_interval(by_name[world, adversary, name]) for name in COMPARED))
+        table.add_row(f"{world}, {adversary}", *(_interval(by_name[world, adversary, name]) for name in compared))
     return table.to_markdown()
 
 
@@ -168,7 +169,7 @@ def _shares(hour: Entries, long: Entries) -> str:
     table = Table("", ["learner", *columns])
     at_hour, at_long = shares(hour), shares(long)
     broken = {entry["learner"] for entry in hour if entry["safe"] == "no"} - set(BUDGETS)
-    for learner in sorted(at_hour.keys() - broken - {"oracle"}, key=lambda name: at_hour[name]["all"]):
+    for learner in sorted(at_hour.keys() - broken - {"oracle"}, key=lambda name: (at_hour[name]["all"], name)):
         medians = (own.get(key) for own in (at_hour[learner], at_long.get(learner, {})) for key in (*REVEALING, "all"))
         table.add_row(TableCell(learner), *(NOTHING if each is None else NUMBERS.percent(each) for each in medians))
     return table.to_markdown()

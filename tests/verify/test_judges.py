@@ -9,13 +9,14 @@ import pytest
 from observed import found, seen
 
 from hedgerow.learners.ops.notes import ODDS
-from hedgerow.verify.claims import BY_KEY, PROMISES, log_evidence
+from hedgerow.verify.claims import BY_KEY, PROMISES
 from hedgerow.verify.judging import (
     Observation,
     Status,
     Verdict,
     any_of,
     holds,
+    log_evidence,
     never,
     rate,
     refuted,

@@ -388,7 +388,7 @@ class Journal:
     # Answers
 
     def decision(self, key: str | int) -> Decision:
-        """Return the decision that was asked for by this name, or that of the episode with this number."""
+        """Return the decision that was asked for as `key`, a name or the number of its episode."""
         with self.batch():
             return self._asked(checked_name(asked_as(self._here, self._store, key) if isinstance(key, int) else key))
 
@@ -407,7 +407,7 @@ class Journal:
             return status_of(self._here, self._store.name, self.service_time, self._store.deadline)
 
     def guarantees(self) -> Ledger:
-        """Return the ledger of the learner, with what the journal has to add to it, such as outcomes in conflict."""
+        """Return the ledger of the learner, with what the journal adds to it, such as conflicts."""
         with self.batch():
             return self._here.guarantees()
 

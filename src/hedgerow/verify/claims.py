@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log, sqrt
-from typing import Any
 
 import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.confidence.premises import FALSE_ALARM
-from hedgerow.learners.ops.notes import ODDS
 from hedgerow.paper import cite
 from hedgerow.results.metrics import Growth, power_law
 from hedgerow.verify.bounded import judge_policy_bounds
@@ -30,6 +28,7 @@ from hedgerow.verify.judging import (
     growth,
     holds,
     largest_delta,
+    log_evidence,
     never,
     rate,
     rates,
@@ -479,21 +478,6 @@ def _evidence(what: str, observations: Runs, name: str) -> Verdict:
 
 def _shown(evidence: float) -> str:
     return f"{exp(evidence):.2g}" if evidence < 700.0 else f"e^{evidence:.0f}"
-
-
-def log_evidence(observations: Runs, name: str) -> float:
-    """The logarithm of the mean over odds of the product over seeds of the mean over runs of the likelihood ratios."""
-    seeds: dict[int, list[list[float]]] = {}
-    for one in observations:
-        logs = [one[f"{name}_{j}"] for j in range(len(ODDS))]
-        seeds.setdefault(int(one.spec["seed"]), []).append(logs)
-    products = np.sum([_log_mean(np.array(logs)) for logs in seeds.values()], axis=0)
-    return float(_log_mean(products))
-
-
-def _log_mean(logs: FloatArray) -> Any:
-    """ln of the mean of exp(logs) over the first axis."""
-    return np.logaddexp.reduce(logs, axis=0) - log(len(logs))
 
 
 # All of them ----------------------------------------------------------------------------------------------------------

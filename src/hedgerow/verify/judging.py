@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.checks import FloatArray
 from hedgerow.errors import InvalidInput
+from hedgerow.learners.ops.notes import ODDS
 from hedgerow.results.groups import Cell
 from hedgerow.results.manifest import label
 from hedgerow.results.metrics import num_constraints, power_law, violation_curve
@@ -312,3 +313,18 @@ def _joined(parts: Iterable[Verdict], order: tuple[Status, ...]) -> Verdict:
 
 def largest_delta(observations: Sequence[Observation]) -> float:
     return max((one.delta for one in observations), default=0.0)
+
+
+def log_evidence(observations: Sequence[Observation], name: str) -> float:
+    """The logarithm of the mean over odds of the product over seeds of the mean over runs of the likelihood ratios."""
+    seeds: dict[int, list[list[float]]] = {}
+    for one in observations:
+        logs = [one[f"{name}_{j}"] for j in range(len(ODDS))]
+        seeds.setdefault(int(one.spec["seed"]), []).append(logs)
+    products = np.sum([_log_mean(np.array(logs)) for logs in seeds.values()], axis=0)
+    return float(_log_mean(products))
+
+
+def _log_mean(logs: FloatArray) -> Any:
+    """ln of the mean of exp(logs) over the first axis."""
+    return np.logaddexp.reduce(logs, axis=0) - log(len(logs))

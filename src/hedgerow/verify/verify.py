@@ -41,17 +41,19 @@ from hedgerow.results.manifest import MANIFEST, fingerprint
 from hedgerow.storage import atomic
 from hedgerow.verify import tables
 from hedgerow.verify.claims import BY_KEY, PROMISES
-from hedgerow.verify.controls import CONTROLS, STEPPED, Control, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
+from hedgerow.verify.controls import CONTROLS, Control
 from hedgerow.verify.figures import plots
 from hedgerow.verify.judging import Claim, Observation, Status, Verdict, unrun, values_of
 from hedgerow.verify.levels import Level
+from hedgerow.verify.mutants import STEPPED, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
 from hedgerow.verify.twin_watcher import RecomputedCVOPS, RecomputedSOPS, RecomputedSVOPS
 
 PACKAGE = Path(__file__).parent.parent
 ASIDE = ("commands", "report", "verify")
 """Folders that no run depends on, except for `PLAYED` in the last one"""
 PLAYED = (
-    "bounded.py", "calibrated.py", "controls.py", "holes.py", "stated.py", "twin.py", "twin_watcher.py", "worlds.py",
+    "bounded.py", "calibrated.py", "controls.py", "holes.py", "mutants.py", "stated.py", "twin.py", "twin_watcher.py",
+    "worlds.py",
 )  # fmt: skip
 STEP_WISE = 20.0
 """How many times longer an episode of a broken learner takes, because it is not compiled"""
