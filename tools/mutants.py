@@ -6,7 +6,7 @@
 
 A mutant is killed if a test that `make test` runs fails. It names the tests that should; without the mistake they must
 pass. Kernels run as plain Python: nothing is compiled for a mistake. The first eleven are the constants of
-`verify/controls.py`, wrong by little.
+`verify/mutants.py`, wrong by little.
 """
 
 from __future__ import annotations

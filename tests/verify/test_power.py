@@ -14,8 +14,8 @@ from hedgerow import cli
 from hedgerow.errors import InvalidInput
 from hedgerow.verify import levels
 from hedgerow.verify.claims import BY_KEY
-from hedgerow.verify.controls import RIGHT
 from hedgerow.verify.levels import SMALL, Level, runs
+from hedgerow.verify.mutants import RIGHT
 from hedgerow.verify.twin_watcher import RecomputedSOPS
 from hedgerow.verify.verify import CONSTANTS, FAR, NEAR, PowerTrial, power
 

@@ -17,9 +17,10 @@ from hedgerow.experiments.worker import run_cell
 from hedgerow.learners.ops.notes import ODDS, _note_coin, make_notes
 from hedgerow.verify import levels, twin, twin_watcher, verify
 from hedgerow.verify.claims import TOL
-from hedgerow.verify.controls import CONTROLS, RIGHT, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
+from hedgerow.verify.controls import CONTROLS
 from hedgerow.verify.judging import Status
 from hedgerow.verify.levels import EQUAL, PRESETS, SHARPEST, SMALL, Level, runs
+from hedgerow.verify.mutants import RIGHT, MutantCVOPS, MutantSOPS, MutantSVOPS, SteppedSOPS
 from hedgerow.verify.twin import (
     Generation,
     Given,

@@ -25,6 +25,7 @@ from hedgerow.experiments.spec import CellSpec, label_of
 from hedgerow.registry.registry import home_of
 from hedgerow.results.manifest import canonical
 from hedgerow.verify import controls as broken
+from hedgerow.verify import mutants
 from hedgerow.verify import worlds as made
 from hedgerow.verify.bounded import BoundedSOPS, NarrowBounds
 from hedgerow.verify.calibrated import CalibratedSOPS
@@ -320,7 +321,7 @@ def controls() -> dict[str, list[CellSpec]]:
         "timid-estimator": runs(made.two_actions, broken.TimidEstimator, 400, 4, adversaries=noisy, estimator=True),
         "dull-estimator": runs(made.two_actions, broken.DullEstimator, 400, 4, adversaries=noisy, estimator=True),
         "frozen-boxes": runs(
-            made.gate, {"name": broken.MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True
+            made.gate, {"name": mutants.MutantSVOPS, "transition_log": 1e6}, (2**8, 2**10), 3, estimator=True
         ),
         "false-reason": runs(EQUAL, broken.FalselyDeclared, 400, 4, presets=SHARPEST),
         "false-steps": runs(made.chorus, broken.ClaimsSteps, 400, 8, presets=SHARPEST),
@@ -337,15 +338,15 @@ def _imprecise() -> dict[str, list[CellSpec]]:
     """The controls that are wrong by little, where one run is enough."""
     logs = dict.fromkeys(("cost_log", "transition_log", "certificate_log", "ball_log"), 0.95)
     return {
-        "short-logs": runs(SMALL, {"name": broken.MutantSOPS, **logs}, 150, 1, presets=PRESETS, twin=True),
+        "short-logs": runs(SMALL, {"name": mutants.MutantSOPS, **logs}, 150, 1, presets=PRESETS, twin=True),
         "squares-per-step": runs(EQUAL, broken.SquaresPerStep, 200, 1, presets=SHARPEST, twin=True),
         "late-lambda": runs(made.two_actions, broken.LateMixing, 100, 1, presets=SHARPEST, twin=True),
-        "low-ceiling": runs(SMALL, {"name": broken.MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
-        "biased-coin": runs(SMALL, {"name": broken.SteppedSOPS, "coin": 0.8}, 300, 4),
+        "low-ceiling": runs(SMALL, {"name": mutants.MutantSOPS, "ceiling": 0.95}, 50, 1, twin=True),
+        "biased-coin": runs(SMALL, {"name": mutants.SteppedSOPS, "coin": 0.8}, 300, 4),
         "low-anchor": runs(SMALL, broken.LowAnchor, 100, 1, presets=SHARPEST, twin=True),
         "idle-coin": runs(SMALL, broken.PlaysOwn, 100, 1, twin=True),
-        "small-gamma": runs(SMALL, {"name": broken.MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
-        "short-search": runs(made.wide, {"name": broken.MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
+        "small-gamma": runs(SMALL, {"name": mutants.MutantSVOPS, "gamma": 0.95}, 50, 1, twin=True),
+        "short-search": runs(made.wide, {"name": mutants.MutantCVOPS, "search_radius": 0.95}, SETTLED, 1, twin=True),
     }
 
 
