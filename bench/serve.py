@@ -220,7 +220,7 @@ class Replay(Benchmark[list[ReplayRow]]):
 
     name, json_file = "replay", "replay.json"
 
-    events: int = option(100_000, "events of the journal")
+    events: int = option(1_000_000, "events of the journal")
     per_commit: int = 1000
 
     @classmethod

@@ -153,7 +153,7 @@ PARTS = (
     Part("episode", 8),
     Progress("progress", 7),
     Part("compile", 15, ("--wheel", "build")),
-    Part("replay", 2),
+    Part("replay", 13),
     Part("serve", 3, ("--decisions", "300", "--seconds", "5")),
     Part("safety", 2),
     Part("agree", 1),
