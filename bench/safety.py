@@ -62,7 +62,7 @@ class Safety(Benchmark[list[SafetyRow]]):
 
     name, json_file, is_timed = "safety", "safety.json", False
 
-    runs: int = option(200, "of each learner")
+    runs: int = option(2_000, "of each learner")
     episodes: int = option(2_000, "of each run")
 
     @classmethod

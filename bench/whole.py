@@ -155,7 +155,7 @@ PARTS = (
     Part("compile", 15, ("--wheel", "build")),
     Part("replay", 13),
     Part("serve", 3, ("--decisions", "300", "--seconds", "5")),
-    Part("safety", 2),
+    Part("safety", 7),
     Part("agree", 1),
     Part("stress", 3),
     Part("extreme", 6),
