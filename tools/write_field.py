@@ -38,7 +38,7 @@ REVEALING = ("own", "betrayal", "pursuit")
 """Adversaries with which the baseline leaves something to gain in most worlds"""
 BUDGETS = ("b-ops-sharpest",)
 """Those that promise a budget: an episode above the threshold breaks nothing"""
-HEIGHT_MM = 150.0
+HEIGHT_MM = 230.0
 CONTROLS = ("oracle", "always-baseline", "uniform")
 SUMMARY_FIELDS = (
     "learner", "inputs", "radii", "settings", "safe", "budget", "first", "mean rank", "ranked", "share",
