@@ -138,9 +138,9 @@ class Samples(Benchmark[list[Curves]]):
     is_timed = False
 
     lengths: tuple[int, ...] = (10_000, 100_000)
-    longest: int = option(1_000_000, "one more length, in some worlds, for S-OPS and SV-OPS; 0 for none", least=0)
+    longest: int = option(1_000_000, "one more length, in some worlds; 0 for none", least=0)
     seeds: int = option(10, "runs per cell of the table")
-    few_seeds: int = option(3, "runs per cell of the longest runs, and of long ones with switching losses")
+    few_seeds: int = option(3, "runs per cell of the longest runs")
     processes: int = option(2, "processes that share the runs")
     worlds: tuple[str, ...] = tuple(WORLDS)
     reference: str = option("sharp", "the variant that the others are compared with")
@@ -173,10 +173,6 @@ class Samples(Benchmark[list[Curves]]):
             ([short], ["CV-OPS"], LOSSES[:1], every, self.worlds),
             ([short], ["S-OPS", "SV-OPS", "CV-OPS"], LOSSES[1:], every, self.worlds),
             (last, ["S-OPS"], LOSSES[:1], some, LONG_WORLDS),
-            (longer, ["S-OPS"], LOSSES[1:], some, self.worlds),
-            (longer, ["CV-OPS"], LOSSES[:1], every, self.worlds),
-            (longer, ["SV-OPS"], LOSSES[1:], some, self.worlds),
-            (last, ["SV-OPS"], LOSSES[:1], some, LONG_WORLDS),
         ]
         if self.baseline != "safest":  # the others have none
             plans = [
@@ -254,22 +250,22 @@ class PaperSamples(Samples):
     name = "samples-paper"
     json_file, figure_file = "samples-paper.json", "samples-paper.svg"
 
-    lengths: tuple[int, ...] = (100_000, 1_000_000)
-    longest: int = 0
+    lengths: tuple[int, ...] = (100_000,)
     worlds: tuple[str, ...] = LONG_WORLDS
     reference: str = "paper"
 
     @classmethod
     def quick(cls) -> Self:
-        return cls(lengths=(10_000,), seeds=3)
+        return cls(lengths=(10_000,), longest=0, seeds=3)
 
     @property
     def tasks(self) -> list[Task]:
         """The short ones first."""
+        runs = [(length, self.seeds) for length in self.lengths] + [(self.longest, self.few_seeds)] * bool(self.longest)
         return [
             Task(world, learner, variant, LOSSES[0], self.baseline, length, seed)
-            for length in self.lengths
-            for seed in range(self.seeds)
+            for length, seeds in runs
+            for seed in range(seeds)
             for learner in ("S-OPS", "SV-OPS")
             for world in self.worlds
             for variant in self.variants

@@ -119,7 +119,7 @@ def test_only_worlds_with_ties_are_run_without_them() -> None:
     tasks = Samples(lengths=(10, 100), longest=1000, seeds=2, few_seeds=1).tasks
     assert len(set(tasks)) == len(tasks)
     assert not [task for task in tasks if "random" in task.world and "no ties" in task.variant]
-    assert {task.learner for task in tasks if task.episodes == 1000} == {"S-OPS", "SV-OPS"}
+    assert {task.learner for task in tasks if task.episodes == 1000} == {"S-OPS"}
     assert {task.learner for task in Samples(baseline="user").tasks} == {"S-OPS"}
 
 
@@ -130,7 +130,6 @@ def test_samples_run_and_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     data = json.loads((tmp_path / Samples.json_file).read_text())
     cells = {(row["learner"], row["losses"], row["episodes"], row["measure"], row["seeds"]) for row in data["figures"]}
     assert {cell[:4] for cell in cells} >= {("S-OPS", "own", 300, "mixing"), ("CV-OPS", "switching", 50, "t_bar")}
-    assert ("S-OPS", "switching", 300, "regret", 1) in cells
     assert "S-OPS" in shown
     lines = [trace["line"] for trace in json.loads((tmp_path / Samples.figure_file).read_text())["data"]]
     assert [line["dash"] for line in lines] == ["dash", "solid"]
@@ -215,7 +214,7 @@ def test_cores_run_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_comparison_with_paper_has_the_runs_that_its_page_names() -> None:
     tasks = PaperSamples().tasks
-    assert len(tasks) == len(set(tasks)) == 320
+    assert len(tasks) == len(set(tasks)) == 208
     assert {task.variant for task in tasks} == {"paper", "sharp"}
     assert {task.learner for task in tasks} == {"S-OPS", "SV-OPS"}
     assert {task.episodes for task in tasks} == {100_000, 1_000_000}

@@ -43,7 +43,7 @@ def compile_kernels(
 ) -> None:
     """Compile all kernels now, so that the first run need not wait.
 
-    This takes a minute or two, once, and seconds if compiled code came with the package.
+    This takes seconds if compiled code came with the package, and otherwise a minute and a half of processor time.
     Exit code 1 if --clean could not remove everything.
     """
     one_thread()
