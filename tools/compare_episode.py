@@ -2,25 +2,31 @@
 
     git worktree add out/old some-commit
     python tools/compare_episode.py out/old/src src out/progress.json
+    python tools/compare_episode.py src src out/shipped.json --shipped    # the code that came with the package
 
 Each version is measured by its own benchmark: `bench` beside its src, or in the package of versions that had it there.
 One process for each version keeps warm learners and waits while the other one is timed: a machine that becomes slower
-or faster meanwhile does so for both. The tool prints a table and saves it as JSON. It takes four minutes, and two more
-for each version whose kernels have to be compiled.
+or faster meanwhile does so for both. Both are compiled for this processor; with --shipped the second one uses the code
+that came with it, which is made for many. The tool prints a table and saves it as JSON. It takes four minutes, and two
+more for each version whose kernels have to be compiled.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+CACHE = Path(__file__).resolve().parent.parent / "out" / "compared"
+"""Compiled code of both versions, apart from the user's own"""
 TURNS = 30
 SECONDS = 0.02
 
@@ -28,10 +34,11 @@ SECONDS = 0.02
 class Version:
     """A process that times episodes of the package in a folder."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, shipped: bool) -> None:
         folder = Path(source).resolve()
-        environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}"}
-        command = [sys.executable, __file__, "--worker"]
+        kept = CACHE / ("shipped" if shipped else "native")
+        environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder.parent}", "NUMBA_CACHE_DIR": str(kept)}
+        command = [sys.executable, __file__, "--worker", *(["--shipped"] if shipped else [])]
         self.process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -46,11 +53,11 @@ class Version:
         return answer.strip()
 
 
-def compare(old: str, new: str, out: Path) -> None:
+def compare(old: str, new: str, out: Path, shipped: bool) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     from bench import manifest
 
-    versions = Version(old), Version(new)
+    versions = Version(old, shipped=False), Version(new, shipped)
     labels = json.loads(versions[1].ask("worlds"))
     rows = []
     for label in labels:
@@ -70,8 +77,11 @@ def compare(old: str, new: str, out: Path) -> None:
     manifest.write(out.parent, out.name, manifest.as_json(data))
 
 
-def work() -> None:
+def work(shipped: bool) -> None:
     """Answer questions: which worlds there are, open one and name its learners, time a turn of one of them."""
+    if not shipped:
+        with suppress(ImportError):  # older versions have no code that comes with them
+            import_module("hedgerow.compiling.cache").ignore()
     worlds, compiled = _benchmark()
     contenders: dict[str, Any] = {}
     for line in sys.stdin:
@@ -103,9 +113,12 @@ def _benchmark() -> tuple[dict[str, Any], Callable[[Any], dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--worker"]:
-        work()
-    elif len(sys.argv) == 4:
-        compare(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shipped", action="store_true", help="the second version uses the code that came with it")
+    if sys.argv[1:2] == ["--worker"]:
+        work(parser.parse_args(sys.argv[2:]).shipped)
     else:
-        sys.exit(__doc__)
+        for name in ("old", "new", "out"):
+            parser.add_argument(name, type=Path if name == "out" else str)
+        asked = parser.parse_args()
+        compare(asked.old, asked.new, asked.out, asked.shipped)

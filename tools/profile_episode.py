@@ -1,6 +1,7 @@
-"""Profile an episode, function by function: samples of Linux `perf` in the compiled loop of SV-OPS.
+"""Profile an episode, function by function: samples of Linux `perf` in the compiled loop.
 
     python tools/profile_episode.py "(1,5^9,1)x4, m=2"   # or 1 to 7, in the order of `python -m bench episode`
+    python tools/profile_episode.py 4 --learner s-ops --preset sharpest
 
 Compiled code has no names for `perf`. The tool compiles the kernels again, into a folder of their own, and writes their
 symbols where `perf` looks for them, /tmp/perf-PID.map. It takes about two minutes, most of it compilation.
@@ -8,6 +9,7 @@ symbols where `perf` looks for them, /tmp/perf-PID.map. It takes about two minut
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import re
@@ -23,18 +25,32 @@ EPISODES = 60_000
 LEAST_SHARE = 0.01
 
 
-def main(choice: str) -> None:
+def main(choice: str, kind: str, preset: str) -> None:
     with TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder  # read when kernels are made; object code comes with compilation only
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
         from bench.episode import DELTA
         from bench.episode_worlds import LABELS
+        from hedgerow.compiling import cache
+
+        cache.ignore()  # code that came with the package has no symbols
+        from hedgerow.learners.api import SafePolicy
+        from hedgerow.learners.ops.s_ops import SOPS
         from hedgerow.learners.ops.sv_ops import SVOPS
+        from hedgerow.planning.offline import slater
         from hedgerow.simulation.run import Simulation
 
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice
         world = LABELS[label]()
-        learner = SVOPS(world.cmdp.view(), 10 * EPISODES, DELTA, "sharp")
+        view, length, baseline = world.cmdp.view(), 10 * EPISODES, None
+        if kind == "s-ops":
+            safest = slater(world.cmdp)
+            baseline = SafePolicy(safest.policy, safest.costs)
+        learner = (
+            SVOPS(view, length, DELTA, preset)
+            if baseline is None
+            else SOPS(view, length, DELTA, preset, baseline=baseline)
+        )
         simulation = Simulation(world.cmdp, learner, world.loss, 0)
         count = int(EPISODES * min(1.0, 200 / world.triples))
         simulation.advance(count)  # compiles, and learns something
@@ -48,7 +64,7 @@ def main(choice: str) -> None:
         spent = time.process_time() - begun
         perf.send_signal(signal.SIGINT)
         perf.wait()
-        print(f"{label}: {1e6 * spent / count:.1f} us per episode")
+        print(f"{label}, {kind}, {preset}: {1e6 * spent / count:.1f} us per episode")
         _report(data)
 
 
@@ -108,4 +124,9 @@ def _report(data: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) == 2 else sys.exit(__doc__))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("world")
+    parser.add_argument("--learner", choices=("sv-ops", "s-ops"), default="sv-ops")
+    parser.add_argument("--preset", choices=("paper", "sharp", "sharpest"), default="sharp")
+    asked = parser.parse_args()
+    main(asked.world, asked.learner, asked.preset)
