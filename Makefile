@@ -73,7 +73,7 @@ bench: $(VENV)/.dev  ## measure speed and scale, quickly; `python -m bench --hel
 bench-all: $(VENV)/.dev  ## measure everything that the docs show and write it there: hours, in pieces if need be
 	@$(RUN) -m bench all $(PARTS)
 
-kernels: $(VENV)/.package  ## compile for all x86-64-v3 processors and pack: clones with this Python need not compile
+kernels: $(VENV)/.package  ## compile for x86-64-v3 and -v4 and pack: clones with this Python need not compile
 	@$(RUN) tools/ship_kernels.py
 
 constraints:  ## add what constraints.txt lacks, keep the versions that it has

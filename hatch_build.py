@@ -26,8 +26,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SWITCH = "HEDGEROW_COMPILED"
-TARGET = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
-"""As `SETTINGS` of src/hedgerow/compiling/cache.py; a test compares them."""
+TARGETS = ("x86-64-v4", "x86-64-v3")
+"""As in src/hedgerow/compiling/cache.py; a test compares them."""
 PLATFORMS = {"linux": "manylinux_2_28_x86_64", "win32": "win_amd64", "darwin": "macosx_11_0_x86_64"}
 
 SOURCES = "sources.txt"
@@ -52,13 +52,15 @@ def is_intel() -> bool:
 
 
 def compile_into(folder: Path, root: Path) -> Path:
-    """Compile all kernels of the sources in `root` for TARGET; the folder below `folder` that holds them.
+    """Compile all kernels of the sources in `root` for TARGETS; the folder below `folder` that holds them.
 
-    In one process: names in compiled code may depend on what a process has compiled before.
+    In one process for each: names in compiled code may depend on what a process has compiled before.
     """
-    settings = os.environ | TARGET | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(root / "src")}
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(root / "src")}
     settings.pop("HEDGEROW_PRIVATE_CACHE", None)
-    subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native", "-j", "1"], env=settings, check=True)
+    for target in TARGETS:
+        settings |= {"NUMBA_CPU_NAME": target, "NUMBA_CPU_FEATURES": ""}
+        subprocess.run([sys.executable, "-m", "hedgerow", "compile", "--native", "-j", "1"], env=settings, check=True)
     return folder / "hedgerow"
 
 

@@ -21,6 +21,7 @@ from hedgerow.compiling import cache, warmup
 ROOT = Path(__file__).resolve().parent.parent
 TINY = "from hedgerow.compiling.kernels import kernel\n\n\n@kernel\ndef double(x):\n    return x + x\n"
 CALL = "from tiny import double; print(double(2.0), len(double.stats.cache_hits))"
+SETTINGS = cache.settings_for(cache.target())
 intel = pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64") or bool(numba.config.DISABLE_JIT),
     reason="compiled code is shipped for x86-64",
@@ -42,8 +43,8 @@ def call(tmp_path: Path, code: str, **environment: str) -> str:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A folder whose `shipped` holds the kernel `double`, compiled for TARGET."""
-    assert call(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "shipped"), **cache.SETTINGS) == "4.0 0"
+    """A folder whose `shipped` holds the kernel `double`, compiled for the best target of this processor."""
+    assert call(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "shipped"), **SETTINGS) == "4.0 0"
     return tmp_path
 
 
@@ -84,8 +85,34 @@ def hook() -> ModuleType:
 
 
 def test_the_build_hook_compiles_for_the_same_processors(hook: ModuleType) -> None:
-    assert hook.TARGET == cache.SETTINGS
-    assert hook.TARGET["NUMBA_CPU_NAME"] == cache.TARGET
+    assert tuple(cache.TARGETS) == hook.TARGETS
+
+
+LACKING = (
+    "from llvmlite import binding as b; found = b.get_host_cpu_features(); found.update(dict.fromkeys({0!r}, False)); "
+    "b.get_host_cpu_features = lambda: found"
+)
+
+
+@intel
+@pytest.mark.slow
+def test_each_processor_takes_the_code_of_its_own_level(tmp_path: Path) -> None:
+    best, (first, last) = cache.target(), cache.TARGETS
+    beyond = tuple(set(cache.TARGETS[first]) - set(cache.TARGETS[last]))
+
+    def found(number: int, *lacking: str) -> str:
+        code = f"{LACKING.format(lacking)}; {CALL}"
+        return call(tmp_path, code, NUMBA_CACHE_DIR=str(tmp_path / str(number)))[-1]
+
+    shipped = {"NUMBA_CACHE_DIR": str(tmp_path / "shipped")}
+    call(tmp_path, CALL, **shipped, **cache.settings_for(last))
+    assert found(1) == ("1" if best == last else "0")
+    assert found(2, *beyond) == "1"
+    assert found(3, "avx2") == "0"
+    # What is compiled for another level comes beside it, in the same folder.
+    call(tmp_path, f"shipped.ignore(); {CALL}", **shipped, **cache.settings_for(best))
+    assert found(4) == "1"
+    assert found(5, *beyond) == "1"
 
 
 # Archives of a clone -------------------------------------------------------------------------------------------------
@@ -132,9 +159,9 @@ def test_an_editable_install_unpacks_what_was_packed_and_it_is_used(
     unpacked.rename(shipped)
     assert call(package, CALL) == "4.0 1"
     # The same sources give the same machine code, and other ones are told apart.
-    assert call(package, CALL, NUMBA_CACHE_DIR=str(package / "again"), **cache.SETTINGS) == "4.0 1"
+    assert call(package, CALL, NUMBA_CACHE_DIR=str(package / "again"), **SETTINGS) == "4.0 1"
     ignored = f"shipped.ignore(); {CALL}"
-    assert call(package, ignored, NUMBA_CACHE_DIR=str(package / "again"), **cache.SETTINGS) == "4.0 0"
+    assert call(package, ignored, NUMBA_CACHE_DIR=str(package / "again"), **SETTINGS) == "4.0 0"
     assert tool.machine_code(package / "again" / "hedgerow") == tool.machine_code(shipped)
 
 

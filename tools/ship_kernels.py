@@ -1,6 +1,6 @@
 """Pack the compiled kernels of this clone: whoever clones these sources and has this Python compiles nothing.
 
-    python tools/ship_kernels.py            # compile all for x86-64-v3, write kernels/<python>-<system>.tar.xz
+    python tools/ship_kernels.py            # compile all for x86-64-v3 and v4, write kernels/<python>-<system>.tar.xz
     python tools/ship_kernels.py --check    # compile again: is the archive what these sources give, byte for byte?
 
 `pip install -e .` unpacks the archive (`hatch_build.py`). Compiled code is looked up by a hash of its sources and of
