@@ -67,7 +67,8 @@ class Client:
                 return found
         except HTTPError as error:
             kind = ConflictError if error.code == 409 else JournalError if error.code >= 500 else InvalidInput
-            raise kind(_words(error)) from None
+            with error:  # it holds the answer, which nobody else closes
+                raise kind(_words(error)) from None
         except (OSError, HTTPException, ValueError) as error:  # a killed service may have sent half of its answer
             raise JournalError(f"no answer from {self.url}: {error}. Play the baseline") from error
 
