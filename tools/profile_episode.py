@@ -1,7 +1,7 @@
 """Profile an episode, function by function: samples of Linux `perf` in the compiled loop.
 
     python tools/profile_episode.py "(1,5^9,1)x4, m=2"   # or 1 to 7, in the order of `python -m bench episode`
-    python tools/profile_episode.py 4 --learner s-ops --preset sharpest
+    python tools/profile_episode.py 4 --learner s-ops --preset sharpest --horizon 20000 --after 8000
 
 Compiled code has no names for `perf`. The tool compiles the kernels again, into a folder of their own, and writes their
 symbols where `perf` looks for them, /tmp/perf-PID.map. It takes about two minutes, most of it compilation.
@@ -25,7 +25,7 @@ EPISODES = 60_000
 LEAST_SHARE = 0.01
 
 
-def main(choice: str, kind: str, preset: str) -> None:
+def main(choice: str, kind: str, preset: str, horizon: int, after: int | None) -> None:
     with TemporaryDirectory() as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder  # read when kernels are made; object code comes with compilation only
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -42,18 +42,18 @@ def main(choice: str, kind: str, preset: str) -> None:
 
         label = list(LABELS)[int(choice) - 1] if choice.isdigit() else choice
         world = LABELS[label]()
-        view, length, baseline = world.cmdp.view(), 10 * EPISODES, None
+        view, baseline = world.cmdp.view(), None
         if kind == "s-ops":
             safest = slater(world.cmdp)
             baseline = SafePolicy(safest.policy, safest.costs)
         learner = (
-            SVOPS(view, length, DELTA, preset)
+            SVOPS(view, horizon, DELTA, preset)
             if baseline is None
-            else SOPS(view, length, DELTA, preset, baseline=baseline)
+            else SOPS(view, horizon, DELTA, preset, baseline=baseline)
         )
         simulation = Simulation(world.cmdp, learner, world.loss, 0)
         count = int(EPISODES * min(1.0, 200 / world.triples))
-        simulation.advance(count)  # compiles, and learns something
+        simulation.advance(count if after is None else after)  # compiles, and learns something
         with Path(f"/tmp/perf-{os.getpid()}.map").open("w") as symbols:
             symbols.writelines(f"{start:x} {size:x} {name}\n" for start, size, name in _symbols(Path(folder)))
         data = Path(folder) / "perf.data"
@@ -128,5 +128,7 @@ if __name__ == "__main__":
     parser.add_argument("world")
     parser.add_argument("--learner", choices=("sv-ops", "s-ops"), default="sv-ops")
     parser.add_argument("--preset", choices=("paper", "sharp", "sharpest"), default="sharp")
+    parser.add_argument("--horizon", type=int, default=10 * EPISODES, metavar="EPISODES", help="of the learner")
+    parser.add_argument("--after", type=int, metavar="EPISODES", help="that are played before; as many as are profiled")
     asked = parser.parse_args()
-    main(asked.world, asked.learner, asked.preset)
+    main(asked.world, asked.learner, asked.preset, asked.horizon, asked.after)
