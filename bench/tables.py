@@ -205,13 +205,19 @@ def preset_times(data: Data) -> str:
 def charging(data: Data) -> str:
     """What learners save on real charger-days; with the real cars also the worst days in a row."""
     cars = data["settings"]["cars"]
-    names = {"regret": ".0f", "unsafe": ".0f", "mixing": ".3f"} | ({"worst_window": ".3f"} if cars else {})
+    names = {"regret": _whole, "unsafe": _whole, "mixing": "{:.3f}".format}
+    names |= {"worst_window": "{:.3f}".format} if cars else {}
     rows = []
     for row in data["figures"]:
-        cells = ["-" if row[name] is None else f"{row[name]:{form}}" for name, form in names.items()]
+        cells = ["-" if row[name] is None else shape(row[name]) for name, shape in names.items()]
         rows.append([row["learner"], f"{row['alpha']:g}", f"{100 * row['saved']:.1f} %", *cells])
     worst = ["worst 500"] if cars else []
     return markdown(["learner", "threshold", "saved", "regret", "unsafe episodes", "lambda at T", *worst], rows)
+
+
+def _whole(value: float) -> str:
+    """Rounded, and never -0."""
+    return f"{round(value):,}"
 
 
 def budgets(data: Data) -> str:
@@ -219,7 +225,7 @@ def budgets(data: Data) -> str:
     rows = []
     for row in data["figures"]:
         if "adversary" in row:
-            regrets = [f"{row[name]:,.0f}" for name in ("baseline", "s_ops", "bound", "ceiling")]
+            regrets = [_whole(row[name]) for name in ("baseline", "s_ops", "bound", "ceiling")]
             if row["bound"] < row["s_ops"]:
                 regrets[2] = f"**{regrets[2]}**"
             until = "-" if row["episodes"] is None else f"{row['episodes']:,}"

@@ -104,8 +104,8 @@ def test_presets_and_charging_stand_in_tables() -> None:
     car = {"learner": "SV-OPS", "alpha": 0.1, "saved": 0.145, "regret": 394.4, "unsafe": 2271.0, "mixing": None}
     car["worst_window"] = 0.1692
     shown = [tables.charging({"settings": {"cars": real}, "figures": [car]}).splitlines()[2] for real in (0, 1)]
-    assert shown[1] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2271 | - | 0.169 |"
-    assert shown[0] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2271 | - |"
+    assert shown[1] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2,271 | - | 0.169 |"
+    assert shown[0] == "| SV-OPS | 0.1 | 14.5 % | 394 | 2,271 | - |"
 
 
 def test_calls_stand_in_a_table_with_their_goals() -> None:
