@@ -1,20 +1,22 @@
 """`python -m bench presets`: the time of an episode under the presets `sharpest` and `sharp`, by turns.
 
-Worlds, warm-up and turns are those of `python -m bench episode`; times are medians of processor time. The goal is at
-most half as much again at 45 and 240 triples, and 1.3 times beyond.
+Worlds and warm-up are those of `python -m bench episode`; times are medians of processor time. A turn has a number of
+episodes, not a length in seconds: what an episode costs changes on the way, most where a learner begins to leave its
+baseline, so both presets play the same episodes on every machine. The goal is at most half as much again at 45 and 240
+triples, and 1.3 times beyond.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from bench import inside, terminal
 from bench.benchmark import Benchmark, option
-from bench.episode import DELTA, EpisodeSpeed
+from bench.episode import DELTA, LARGE, EpisodeSpeed
 from bench.episode_worlds import LABELS, BenchWorld
 from bench.timing import duration
 from hedgerow.display.table import Table
@@ -79,6 +81,7 @@ class PresetTimes(Benchmark[list[PresetRow]]):
     worlds: int = option(len(LABELS), "only the first so many of the seven worlds")
     warm_up: int = option(8_000, "episodes before the first that is timed")
     turns: int = option(40, "of each")
+    per_turn: int = option(250, "episodes of a turn; a tenth in worlds of over 5,000 triples")
 
     @classmethod
     def quick(cls) -> Self:
@@ -95,10 +98,12 @@ class PresetTimes(Benchmark[list[PresetRow]]):
 
     def _one_world(self, world: BenchWorld, advance: Any) -> list[PresetRow]:
         speed = EpisodeSpeed(warm_up=self.warm_up, turns=self.turns)
+        per_turn = self.per_turn if world.triples <= LARGE else max(1, self.per_turn // 10)
         able = [
-            speed.warmed(world, f"{learner} {preset}", _learner(world, learner, preset, speed.episodes))
+            replace(speed.warmed(world, f"{learner} {preset}", made), per_turn=per_turn)
             for learner in LEARNERS
             for preset in PRESETS
+            for made in [_learner(world, learner, preset, speed.episodes)]
         ]
         before = {each.name: (each.learner.diagnostics["iterations"], each.learner.episode) for each in able}
         samples = speed.take_turns(able, advance)

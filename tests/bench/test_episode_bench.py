@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from bench_runs import invoke
 
 from bench import inside
 from bench.episode import EpisodeSpeed, our_learners, plain_learners
-from bench.episode_contenders import Plain, Recorded, record
+from bench.episode_contenders import Compiled, Plain, Recorded, record
 from bench.episode_goals import goals
 from bench.episode_worlds import LABELS, BenchWorld, frozen_lake, random_world
 from bench.mirror_steps import SIZES
+from bench.presets import PresetTimes
 from bench.pynol_peer import PyNOLHedge
 from hedgerow.learners.ops.base import MirrorLearner
 from hedgerow.learners.ops.sv_ops import SVOPS
@@ -165,3 +167,19 @@ def test_frozen_lake_has_its_risk_as_cost() -> None:
     # Walls are safe to lean on: a policy without any risk exists.
     assert offline.slater(lake.cmdp).margin == pytest.approx(0.1)
     assert lake.cmdp.mean_costs.max() == pytest.approx(2 / 3)  # at most two of three slips lead into a hole
+
+
+def test_presets_are_timed_over_the_same_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long an episode takes: its cost changes on the way."""
+    ends = {}
+
+    def slowly(speed: EpisodeSpeed, able: Sequence[Compiled], advance: Callable[[], None]) -> dict[str, list[float]]:
+        times = {each.name: [each.turn() * factor for _ in range(speed.turns)] for factor, each in enumerate(able, 1)}
+        ends.update({each.name: each.learner.episode for each in able})
+        return times
+
+    monkeypatch.setattr(EpisodeSpeed, "take_turns", slowly)
+    rows = PresetTimes(worlds=1, warm_up=40, turns=3, per_turn=5).run()
+    assert len(rows) == 2
+    assert set(ends.values()) == {40 + 3 * 5}
+    assert len(ends) == 4
