@@ -173,12 +173,12 @@ def test_presets_are_timed_over_the_same_episodes(monkeypatch: pytest.MonkeyPatc
     """However long an episode takes: its cost changes on the way."""
     ends = {}
 
-    def slowly(speed: EpisodeSpeed, able: Sequence[Compiled], advance: Callable[[], None]) -> dict[str, list[float]]:
-        times = {each.name: [each.turn() * factor for _ in range(speed.turns)] for factor, each in enumerate(able, 1)}
+    def watched(speed: EpisodeSpeed, able: Sequence[Compiled], advance: Callable[[], None]) -> dict[str, list[float]]:
+        times = {each.name: [each.turn() for _ in range(speed.turns)] for each in able}
         ends.update({each.name: each.learner.episode for each in able})
         return times
 
-    monkeypatch.setattr(EpisodeSpeed, "take_turns", slowly)
+    monkeypatch.setattr(EpisodeSpeed, "take_turns", watched)
     rows = PresetTimes(worlds=1, warm_up=40, turns=3, per_turn=5).run()
     assert len(rows) == 2
     assert set(ends.values()) == {40 + 3 * 5}
